@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> dict:
     """Run a task on one engine."""
     warnings.simplefilter("ignore")
     if args.engine == "jaxsim":
-        from jaxsim.mjx.in_place import replace_mjx_modules
+        from jaxsim.mjx.replace_imports import replace_mjx_modules
 
         replace_mjx_modules()
     from mujoco_playground import registry

@@ -47,7 +47,7 @@ class Course:
     def __init__(self, whole: Optimization, threads: int):
         mujoco.set_mju_user_warning(lambda text: None)  # for diverging motions, no log file
         form = whole.form
-        spec = mujoco.MjSpec.from_file(str(whole.places.folder / form.model))
+        spec = mujoco.MjSpec.from_file(str(whole.locations.folder / form.model))
         for sensor in list(spec.sensors):
             spec.delete(sensor)
         places = [c for c in form.cost if c.of.split(":")[0] in PLACED]

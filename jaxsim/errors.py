@@ -35,7 +35,7 @@ MAX_SHOWN_PROBLEMS = 50
 
 
 @dataclass(frozen=True)
-class Problem:
+class LocatedProblem:
     """One fault: its source location, and a message that names the element and the remedy."""
 
     place: SourceLocation
@@ -49,10 +49,10 @@ class Problem:
 class InputError(ValueError):
     """Unusable input files; `problems` holds every fault."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[LocatedProblem, ...]
 
-    def __init__(self, problems: Problem | Iterable[Problem]):
-        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+    def __init__(self, problems: LocatedProblem | Iterable[LocatedProblem]):
+        self.problems = (problems,) if isinstance(problems, LocatedProblem) else tuple(problems)
         lines = [str(problem) for problem in self.problems[:MAX_SHOWN_PROBLEMS]]
         if len(self.problems) > MAX_SHOWN_PROBLEMS:
             lines.append(f"... and {len(self.problems) - MAX_SHOWN_PROBLEMS} more")
@@ -86,11 +86,11 @@ class Problems:
     """Collection of faults in the order in which they are detected, raised together."""
 
     def __init__(self) -> None:
-        self._found: list[Problem] = []
+        self._found: list[LocatedProblem] = []
 
     def add(self, place: SourceLocation | None, message: str) -> None:
         """Add a fault; the message names the element and the remedy."""
-        self._found.append(Problem(place or UNKNOWN_LOCATION, message))
+        self._found.append(LocatedProblem(place or UNKNOWN_LOCATION, message))
 
     def raise_if_any(self) -> None:
         """Raise all faults together, if there are any."""

@@ -29,13 +29,13 @@ def line(text: str, most: int = MAX_NAME) -> str:
       >>> line("a\\x1b[31m\\nb")
       'a\\\\x1b[31m\\\\nb'
     """
-    shown = _visible(text if len(text) <= most else _shorten(text, most))
+    shown = _escape_invisible(text if len(text) <= most else _shorten(text, most))
     return shown if len(shown) <= most + 1 else _shorten(shown, most)
 
 
 def block(text: str) -> str:
     """Return text with its line breaks and tabs, and all other nonprintable characters escaped."""
-    return _visible(text, "\n\t\r")
+    return _escape_invisible(text, "\n\t\r")
 
 
 def markdown(text: str, most: int = MAX_NAME) -> str:
@@ -80,7 +80,7 @@ def unique(labels: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     return found
 
 
-def _visible(text: str, also: str = "") -> str:
+def _escape_invisible(text: str, also: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in also else _escape_character(c) for c in text)

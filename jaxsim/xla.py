@@ -26,7 +26,7 @@ _TESTED_VERSION = (0, 13)
 def tell_xla() -> None:
     """Add the flags that are missing to `XLA_FLAGS`; flags set by the user are not changed.
 
-    The environment variable `JAXSIM_XLA_FLAGS=0` turns this off.
+    The environment variable `JAXSIM_XLA_FLAGS=0` disables this.
 
     Without effect if XLA was used before in this process: programs are then slower, and correct.
     """

@@ -36,7 +36,7 @@ def test_a_notebook(path):
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, check=True)
 
 
-def test_the_readme_names_what_there_is():
+def test_names_in_the_readme_exist():
     text = (ROOT / "README.md").read_text()
     for path in re.findall(r"(?:configs|docs|jaxsim/\w+)/[\w/]+\.\w+", text):
         assert (ROOT / path).exists(), path

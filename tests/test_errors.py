@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from jaxsim.errors import MAX_SHOWN_PROBLEMS, ModelError, Problem, Problems, SourceLocation
+from jaxsim.errors import MAX_SHOWN_PROBLEMS, LocatedProblem, ModelError, Problems, SourceLocation
 
 
 def test_places():
@@ -28,12 +28,12 @@ def test_problems_are_raised_together_in_order():
 
 def test_a_long_list_is_cut_when_printed():
     error = ModelError(
-        Problem(SourceLocation("a.xml", i), "no") for i in range(MAX_SHOWN_PROBLEMS + 7)
+        LocatedProblem(SourceLocation("a.xml", i), "no") for i in range(MAX_SHOWN_PROBLEMS + 7)
     )
     assert len(error.problems) == MAX_SHOWN_PROBLEMS + 7
     assert str(error).splitlines()[-1] == "... and 7 more"
 
 
 def test_pickling():
-    error = ModelError(Problem(SourceLocation("arm.xml", 12), "no"))
+    error = ModelError(LocatedProblem(SourceLocation("arm.xml", 12), "no"))
     assert pickle.loads(pickle.dumps(error)).problems == error.problems

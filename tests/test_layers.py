@@ -102,7 +102,7 @@ def test_the_physics_does_not_know_the_compiler():
     assert not known
 
 
-def test_no_circle_between_files():
+def test_imports_have_no_cycles():
     """Files that lead back to themselves; imports for types and inside functions count."""
     graph = {
         m: {n for n in imports(p) if n in MODULES} for m, p in MODULES.items() if m != "jaxsim"
@@ -128,7 +128,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return sorted(sorted(g) for g in groups)
 
 
-def test_folders_are_rooms_not_halls():
+def test_folders_have_few_files():
     for folder in {path.parent for path in FILES} - {PACKAGE}:
         files = [p for p in folder.glob("*.py") if p.name != "__init__.py"]
         assert len(files) <= MOST, f"{folder}: {len(files)} files; which of them belong together?"
@@ -159,7 +159,7 @@ def test_dependencies_are_those_that_are_imported():
     assert declared <= used | {"jaxlib"}
 
 
-def test_the_smallest_number_stands_once():
+def test_minval_is_defined_once():
     """MuJoCo's mjMINVAL, under whatever name it is used, is that of enums.py."""
     again = [p.name for p in FILES if "1e-15" in p.read_text() and p.name != "enums.py"]
     assert not again

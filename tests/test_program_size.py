@@ -26,7 +26,7 @@ SIZES = {
     "humanoid": (9760, 15765),
     "pile": (10714, 16911),
     "quadruped": (7967, 13090),
-    "walker": (5642, 9785),  # pivots, of a body with several slides: body/singular.py
+    "walker": (5642, 9785),  # pivots, of a body with several slides: body/singular_inertia.py
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode. By the
 # version of JAX it is up to 4.1 for each equation.

@@ -29,7 +29,7 @@ def test_options_are_added_to_those_of_the_user():
 
 
 @pytest.mark.parametrize("name", ["xla_backend_extra_options", "xla_cpu_prefer_vector_width"])
-def test_an_option_of_the_user_stays(name):
+def test_user_option_is_not_overridden(name):
     assert [flag for flag in flags(f"--{name}=256") if name in flag] == [f"--{name}=256"]
 
 

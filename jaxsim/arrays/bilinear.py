@@ -25,7 +25,7 @@ from jax.interpreters import ad, batching, mlir
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.linear import HIGHEST_PRECISION
-from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.platform import platform
 
@@ -61,7 +61,7 @@ def _bind(kind: str, a: Array, b: Array) -> Array:
     return product
 
 
-def _columns(J: Array, x: Array, whole: bool) -> Array:
+def _product_by_columns(J: Array, x: Array, whole: bool) -> Array:
     """Return J x as a sum over the columns of J."""
     if J.ndim == 2:
         return jnp.matmul(J, x, precision=HIGHEST_PRECISION)
@@ -80,7 +80,7 @@ def _columns(J: Array, x: Array, whole: bool) -> Array:
     return unrolled_sum(term, J.shape[1])[:, 0]
 
 
-def _rows(J: Array, f: Array, whole: bool) -> Array:
+def _product_by_rows(J: Array, f: Array, whole: bool) -> Array:
     """Return J' f as a sum over the rows of J."""
     if J.ndim == 2:
         return jnp.matmul(f, J, precision=HIGHEST_PRECISION)
@@ -99,7 +99,7 @@ def _rows(J: Array, f: Array, whole: bool) -> Array:
     return unrolled_sum(term, J.shape[0])[0]
 
 
-def _outer(f: Array, x: Array, whole: bool) -> Array:
+def _outer_product(f: Array, x: Array, whole: bool) -> Array:
     """Return f x'; one form serves all platforms."""
     del whole
     return f[:, None] * x[None]
@@ -124,10 +124,10 @@ def worlds_dot(a: Array, b: Array, contract: tuple) -> Array:
     return jnp.moveaxis(out, 0, -1)
 
 
-_PRODUCT_FUNCTIONS = {"J x": _columns, "J' f": _rows, "f x'": _outer}
+_PRODUCT_FUNCTIONS = {"J x": _product_by_columns, "J' f": _product_by_rows, "f x'": _outer_product}
 
 
-def _product(a: Array, b: Array, *, kind: str, whole: bool) -> Array:
+def _evaluate_product(a: Array, b: Array, *, kind: str, whole: bool) -> Array:
     """Evaluate one product; `whole` leaves the sum to the compiler instead of unrolling it."""
     return _PRODUCT_FUNCTIONS[kind](a, b, whole)
 
@@ -152,11 +152,11 @@ def _materialize_factors(f: Array, x: Array) -> tuple[Array, Array]:
 
 
 _BILINEAR_P = Primitive("bilinear")
-_BILINEAR_P.def_impl(_product)
+_BILINEAR_P.def_impl(_evaluate_product)
 
 
 @_BILINEAR_P.def_abstract_eval
-def _result(a: Any, b: Any, *, kind: str, whole: bool) -> jax.core.ShapedArray:
+def _product_type(a: Any, b: Any, *, kind: str, whole: bool) -> jax.core.ShapedArray:
     """Return the shape and dtype of a product."""
     del whole
     own = 1 if kind == "f x'" else 2  # axes of items of the first factor
@@ -166,35 +166,35 @@ def _result(a: Any, b: Any, *, kind: str, whole: bool) -> jax.core.ShapedArray:
     return jax.core.ShapedArray((*items, *rest), jnp.result_type(a.dtype, b.dtype))
 
 
-mlir.register_lowering(_BILINEAR_P, mlir.lower_fun(_product, multiple_results=False))
+mlir.register_lowering(_BILINEAR_P, mlir.lower_fun(_evaluate_product, multiple_results=False))
 
 
-def _of_first(weights: Array, a: Any, b: Array, *, kind: str, whole: bool) -> Array:
+def _first_cotangent(weights: Array, a: Any, b: Array, *, kind: str, whole: bool) -> Array:
     """Return the cotangent of the first factor."""
     del whole
-    return _for_all(_FIRST_COTANGENTS[kind](weights, b), a.aval)
+    return _sum_shared_cotangent(_FIRST_COTANGENTS[kind](weights, b), a.aval)
 
 
-def _of_second(weights: Array, a: Array, b: Any, *, kind: str, whole: bool) -> Array:
+def _second_cotangent(weights: Array, a: Array, b: Any, *, kind: str, whole: bool) -> Array:
     """Return the cotangent of the second factor."""
     del whole
-    return _for_all(_SECOND_COTANGENTS[kind](weights, a), b.aval)
+    return _sum_shared_cotangent(_SECOND_COTANGENTS[kind](weights, a), b.aval)
 
 
-def _for_all(change: Array, like: Any) -> Array:
+def _sum_shared_cotangent(change: Array, like: Any) -> Array:
     """Sum a cotangent over the worlds if all worlds share the factor."""
     one = tuple(k for k, n in enumerate(like.shape) if n != change.shape[k])
     return jnp.sum(change, axis=one, keepdims=True) if one else change
 
 
-def _by_first(change: Array, a: Array, b: Array, *, kind: str, whole: bool) -> Array:
+def _first_tangent(change: Array, a: Array, b: Array, *, kind: str, whole: bool) -> Array:
     """Return the tangent of the product due to the first factor."""
     del a
     change = materialize(change, change) if kind == "f x'" else change
     return _BILINEAR_P.bind(change, b, kind=kind, whole=whole)
 
 
-def _by_second(change: Array, a: Array, b: Array, *, kind: str, whole: bool) -> Array:
+def _second_tangent(change: Array, a: Array, b: Array, *, kind: str, whole: bool) -> Array:
     """Return the tangent of the product due to the second factor."""
     del b
     return _BILINEAR_P.bind(a, materialize(change, change), kind=kind, whole=whole)
@@ -202,17 +202,17 @@ def _by_second(change: Array, a: Array, b: Array, *, kind: str, whole: bool) -> 
 
 # A tangent vector is pinned, so that it is not recomputed for each row of the product. A pin is
 # transposed with the rest, so the same holds for the vector's cotangent.
-ad.defbilinear(_BILINEAR_P, _of_first, _of_second)
-ad.defjvp(_BILINEAR_P, _by_first, _by_second)
+ad.defbilinear(_BILINEAR_P, _first_cotangent, _second_cotangent)
+ad.defjvp(_BILINEAR_P, _first_tangent, _second_tangent)
 
 
-def _batched(factors: tuple, axes: tuple, *, kind: str, whole: bool) -> tuple[Array, int]:
+def _batch_product(factors: tuple, axes: tuple, *, kind: str, whole: bool) -> tuple[Array, int]:
     """Batch the product with JAX's own rules; a call's worlds have rules of their own (call/)."""
 
     def product(a: Array, b: Array) -> Array:
-        return _product(a, b, kind=kind, whole=whole)
+        return _evaluate_product(a, b, kind=kind, whole=whole)
 
     return jax.vmap(product, axes)(*factors), 0
 
 
-batching.primitive_batchers[_BILINEAR_P] = _batched
+batching.primitive_batchers[_BILINEAR_P] = _batch_product

@@ -27,7 +27,7 @@ def column(table: np.ndarray, like: Array | Components) -> np.ndarray:
     a = np.asarray(table)
     if a.dtype == np.float64:
         a = a.astype(_dtype(like))
-    return a.reshape(a.shape + (1,) * (_rank(like) - 1))
+    return a.reshape(a.shape + (1,) * (_num_axes(like) - 1))
 
 
 def gather_static(x: PyTree, index: np.ndarray | Sequence[int]) -> PyTree:
@@ -70,7 +70,7 @@ def _gather(a: Array | np.ndarray, index: Array) -> Array | None:
         return bind_gather(a, index)
     # By comparison where gathers are slow; else a gather, from a table that worlds may share.
     if not platform().gathers and len(a) <= _MAX_COMPARED_TABLE:
-        return _by_comparison(a, index)
+        return _gather_by_comparison(a, index)
     if a.shape[-1] == 1:
         return bind_gather(a[:, 0], index.ravel()).reshape(index.shape)
     return bind_gather(jnp.broadcast_to(a, (a.shape[0], *index.shape[1:])), index)
@@ -133,7 +133,7 @@ def diagonal(A: Array) -> Array:
     return gather_static(A.reshape(n * n, *A.shape[2:]), np.arange(n) * (n + 1))
 
 
-def _by_comparison(a: Array, index: Array) -> Array:
+def _gather_by_comparison(a: Array, index: Array) -> Array:
     """Gather by comparing the index with all items: one sum into which XLA fuses the comparison."""
     item = np.arange(len(a), dtype=index.dtype).reshape(-1, 1, *(1,) * (index.ndim - 1))
     offered = jnp.where(index[None] == item, a[:, None], jnp.zeros((), a.dtype))
@@ -142,7 +142,7 @@ def _by_comparison(a: Array, index: Array) -> Array:
     return jnp.sum(offered, axis=0, dtype=a.dtype)
 
 
-def _rank(like: Array | Components) -> int:
+def _num_axes(like: Array | Components) -> int:
     """Return the number of axes of an array or value."""
     return len(like.shape)
 

@@ -258,7 +258,7 @@ ad.primitive_transposes[_GATHER_P] = _transpose_gather
 ad.primitive_transposes[_SCATTER_P] = _transpose_scatter
 
 
-def _of_several(operation: Primitive) -> None:
+def _batch_behind_items(operation: Primitive) -> None:
     """Register a batching rule that puts the batch axis behind the items."""
 
     def batched(x: tuple, axis: tuple, **how: Any) -> tuple[Array, int]:
@@ -267,7 +267,7 @@ def _of_several(operation: Primitive) -> None:
     batching.primitive_batchers[operation] = batched
 
 
-def _of_several_worlds(operation: Primitive) -> None:
+def _batch_into_worlds(operation: Primitive) -> None:
     """Register a batching rule that merges the batch axis into the worlds."""
 
     def batched(given: tuple, axes: tuple, **how: Any) -> tuple[Array, int]:
@@ -293,6 +293,6 @@ def _move_batch_last(a: Array, axis: int | None, size: int) -> Array:
 
 
 for _one in (_GATHER_STATIC_P, _SCATTER_STATIC_P, _MATMUL_P):
-    _of_several(_one)
+    _batch_behind_items(_one)
 for _one in (_GATHER_P, _SCATTER_P):
-    _of_several_worlds(_one)
+    _batch_into_worlds(_one)

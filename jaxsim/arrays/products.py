@@ -71,7 +71,7 @@ def apply_basis_transpose(
     def add(out, _, J, f):
         if not platform().recomputes and out.ndim > 1:
             return out + jnp.sum(sum(J[k] * f[k][:, None] for k in range(len(f))), axis=0)
-        return out + apply_transpose(_rows(J), jnp.concatenate(f))
+        return out + apply_transpose(_merge_basis_axis(J), jnp.concatenate(f))
 
     start = jnp.zeros(J.shape[2:], J.dtype)
     return chunks(add, start, used, (J, 1), (f, 0), size=size)
@@ -95,7 +95,7 @@ def gram_basis(
             J, weight = materialize((J, weight), J[0, 0])
         # W J, then the product J' (W J).
         rows = [sum(weight[j][k][:, None] * J[k] for k in basis) for j in basis]
-        return H.plus_products(_rows(J), jnp.concatenate(materialize(rows, J[0, 0])))
+        return H.plus_products(_merge_basis_axis(J), jnp.concatenate(materialize(rows, J[0, 0])))
 
     return chunks(add, H, used, (J, 1), (weight, 0), size=size)
 
@@ -139,17 +139,20 @@ def chunks(
     if used is None or count <= size:
         return add(start, 0, *(tree for tree, _ in items))
     # Pad to whole chunks, and stop after the chunk with the last used slot.
-    padded = [_padded(tree, axis, -count % size) for tree, axis in items]
+    padded = [_pad_contacts(tree, axis, -count % size) for tree, axis in items]
 
     def chunk(k, out):
         first = k * size
-        parts = (_slice(t, first, size, axis) for t, (_, axis) in zip(padded, items, strict=True))
+        parts = (
+            _slice_contacts(t, first, size, axis)
+            for t, (_, axis) in zip(padded, items, strict=True)
+        )
         return add(out, first, *parts)
 
     return lax.fori_loop(0, (used + size - 1) // size, chunk, start)
 
 
-def _padded(tree: PyTree, axis: int, pad: int) -> PyTree:
+def _pad_contacts(tree: PyTree, axis: int, pad: int) -> PyTree:
     """Pad the contact axis of arrays with zeros."""
     if not pad:
         return tree
@@ -160,7 +163,7 @@ def _padded(tree: PyTree, axis: int, pad: int) -> PyTree:
     return jax.tree.map(longer, tree)
 
 
-def _slice(tree: PyTree, first: Array, size: int, axis: int) -> PyTree:
+def _slice_contacts(tree: PyTree, first: Array, size: int, axis: int) -> PyTree:
     """Slice the contact axis of arrays."""
     return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, size, axis), tree)
 
@@ -172,9 +175,9 @@ def one_item(tree: PyTree, k: Array, axis: int) -> PyTree:
 
 def _apply_rows(J: Array, x: Array) -> Array:
     """Return J x with the basis and contact axes of J."""
-    return apply(_rows(J), x).reshape(*J.shape[:2], *x.shape[1:])
+    return apply(_merge_basis_axis(J), x).reshape(*J.shape[:2], *x.shape[1:])
 
 
-def _rows(J: Array) -> Array:
+def _merge_basis_axis(J: Array) -> Array:
     """Reshape `[basis, ncon, nv, *W]` to `[basis ncon, nv, *W]`."""
     return J.reshape(-1, *J.shape[2:])

@@ -22,7 +22,7 @@ def keep_programs() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        _trim(folder, _MAX_CACHE_BYTES)
+        _delete_oldest_programs(folder, _MAX_CACHE_BYTES)
     except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home directory
         remedy = "set XDG_CACHE_HOME, or give --no-cache"
         print(f"compiled programs are not kept: {error}; {remedy}", file=sys.stderr)
@@ -33,7 +33,7 @@ def keep_programs() -> None:
 
 def cache_folder() -> Path:
     """Return the cache folder for this machine, below the user's cache directory."""
-    return user_cache(sys.platform) / "jaxsim" / _machine()
+    return user_cache(sys.platform) / "jaxsim" / _cpu_type()
 
 
 def user_cache(system: str) -> Path:
@@ -48,7 +48,7 @@ def user_cache(system: str) -> Path:
     return Path(given) if os.path.isabs(given) else Path.home() / ".cache"
 
 
-def _machine() -> str:
+def _cpu_type() -> str:
     """Return a name for the CPU type: a home directory may be shared by machines of several
     types."""
     kind = f"{platform.machine()} {platform.processor()}"
@@ -59,7 +59,7 @@ def _machine() -> str:
     return hashlib.sha256(kind.encode()).hexdigest()[:16]
 
 
-def _trim(folder: Path, most: int) -> None:
+def _delete_oldest_programs(folder: Path, most: int) -> None:
     """Delete the oldest programs until the rest fits in a number of bytes."""
     files = [(entry.stat(), entry.path) for entry in os.scandir(folder) if entry.is_file()]
     total = 0

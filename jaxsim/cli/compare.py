@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxsim.physics as physics
-from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.user_error import InputProblem
 from jaxsim.enums import SolverType
 from jaxsim.io.load import load_model
-from jaxsim.io.phase import phase
+from jaxsim.io.phase import named_phase
 from jaxsim.io.save import is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
@@ -55,7 +55,7 @@ def compare(args: argparse.Namespace) -> int:
 
     mujoco.mj_forward(theirs, state)
     d = _same_state(m, state, keep="all")
-    with phase("compile the stages"):
+    with named_phase("compile the stages"):
         mine = jax.jit(physics.forward)(m, d)
         M = jax.jit(physics.full_m)(m, mine)
 
@@ -73,7 +73,7 @@ def compare(args: argparse.Namespace) -> int:
 
     print()
     d = _same_state(m, state, keep="default")
-    with phase("compile a step"):
+    with named_phase("compile a step"):
         step, done = jax.jit(physics.step).lower(m, d).compile(), 0
     for count in sorted({n for n in (1, 10, 100) if n <= args.steps} | {args.steps}):
         while done < count:

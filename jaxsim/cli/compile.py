@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from jaxsim.assets.source.resource import is_uri
-from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import format_bytes
+from jaxsim.cli.user_error import InputProblem
 from jaxsim.io.load import load_model
 from jaxsim.io.save import save_model
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from jaxsim.atomic_write import write_whole
-from jaxsim.cli.problem import drawing
+from jaxsim.cli.user_error import convert_drawing_errors
 from jaxsim.identify.fit import Fit, fit
 from jaxsim.identify.report import report
 from jaxsim.identify.study import Reading, read_study
@@ -46,7 +46,7 @@ def identify(args: argparse.Namespace) -> int:
     held = validate(found, reading.held) if reading.held else None
     if held is not None:
         print(f"{'held back':11} {held}")
-    _write(folder, reading, found, held)
+    _write_results(folder, reading, found, held)
     print(f"{'wrote':11} {folder}: fit.json, model.jxm, report.html")
     return 0
 
@@ -57,19 +57,23 @@ def _describe_fit(reading: Reading) -> str:
     return text + (f"; {len(reading.held)} held back" if reading.held else "")
 
 
-def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) -> None:
+def _write_results(folder: Path, reading: Reading, found: Fit, held: Validation | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     level = reading.study.fit.level
     rows = zip(found.names, found.values, found.sd, found.intervals(level), strict=True)
     values = {
-        name: {"value": float(v), "sd": _number(sd), "interval": [_number(x) for x in ends]}
+        name: {
+            "value": float(v),
+            "sd": _json_number(sd),
+            "interval": [_json_number(x) for x in ends],
+        }
         for name, v, sd, ends in rows
     }
     summary = {
         "parameters": values,
         "level": level,
         "cost": found.cost,
-        "costs": [_number(c) for c in found.costs],
+        "costs": [_json_number(c) for c in found.costs],
         "warnings": found.warnings,
         "held_chi2": None if held is None else held.chi2,
     }
@@ -78,10 +82,10 @@ def _write(folder: Path, reading: Reading, found: Fit, held: Validation | None) 
     # The report comes last, so that an error in it does not lose the results.
     title = f"Identification of {Path(reading.study.model).name}"
     page = folder / "report.html"
-    with drawing(page, f"the fit is in '{folder}': fit.json, model.jxm"):
+    with convert_drawing_errors(page, f"the fit is in '{folder}': fit.json, model.jxm"):
         write_whole(page, report(found, held=held, title=title, level=level))
 
 
-def _number(x: float) -> float | None:
+def _json_number(x: float) -> float | None:
     """Return a number that JSON can represent; None for non-finite values."""
     return float(x) if np.isfinite(x) else None

@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 from jaxsim.assets.source.limits import LIMITS, limits
 from jaxsim.cli.output.terminal import visible_output
-from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import Phases
 from jaxsim.cli.signals import Stopped, convert_stop_signals, end_process
+from jaxsim.cli.user_error import InputProblem
 from jaxsim.errors import InputError, UnsupportedWarning
 from jaxsim.io.phase import listening
 from jaxsim.optional import MissingExtra
@@ -64,7 +64,7 @@ def _run_and_report(args: argparse.Namespace) -> int:
     warnings.simplefilter("ignore", UnsupportedWarning)
     try:
         with convert_stop_signals(), limits(**dict(args.limit)), listening(Phases()):
-            return _run(args)
+            return _run_command(args)
     except (InputError, InputProblem, MissingExtra) as error:
         _print_message(str(error))
         return 2
@@ -88,7 +88,7 @@ def _print_message(text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run_command(args: argparse.Namespace) -> int:
     # Import a command when it is run, so that `--help` and wrong arguments respond at once.
     if args.cache:
         from jaxsim.cli.cache import keep_programs
@@ -120,7 +120,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.command == "profile":
         return _run_profile(args)
     if args.command == "plot":
-        from jaxsim.cli.look.plot import plot
+        from jaxsim.cli.display.plot import plot
 
         return plot(args)
     return _run_rollout(args)
@@ -172,7 +172,7 @@ def _run_view(args: argparse.Namespace) -> int:
 
     if args.float64:
         jax.config.update("jax_enable_x64", True)
-    from jaxsim.cli.look.view import view
+    from jaxsim.cli.display.view import view
 
     return view(args)
 
@@ -182,7 +182,7 @@ def _run_render(args: argparse.Namespace) -> int:
 
     if args.float64:
         jax.config.update("jax_enable_x64", True)
-    from jaxsim.cli.look.render import render_file
+    from jaxsim.cli.display.render import render_file
 
     return render_file(args)
 
@@ -192,7 +192,7 @@ def _run_profile(args: argparse.Namespace) -> int:
 
     if args.float64:
         jax.config.update("jax_enable_x64", True)
-    from jaxsim.cli.look.profile import profile_model
+    from jaxsim.cli.display.profile import profile_model
 
     return profile_model(args)
 
@@ -266,10 +266,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_models(commands: Any) -> None:
     """Add the commands that take a model."""
-    info = _command(commands, "info", "describe a model and what it costs")
+    info = _add_command(commands, "info", "describe a model and what it costs")
     info.add_argument("model", metavar="MODEL.xml", help=_MODEL_HELP)
 
-    run = _command(commands, "rollout", "simulate many worlds")
+    run = _add_command(commands, "rollout", "simulate many worlds")
     run.add_argument("model", metavar="MODEL.xml", help=_MODEL_HELP)
     run.add_argument("--worlds", type=_count, default=1024, help="parallel worlds (default 1024)")
     run.add_argument("--steps", type=_count, default=1000, help="steps of each (default 1000)")
@@ -291,7 +291,7 @@ def _add_models(commands: Any) -> None:
     run.add_argument("--contacts", type=_count, help="contact capacity of a world")
     run.add_argument("--float64", action="store_true", help="double precision")
 
-    compare = _command(commands, "compare", "compare a model with MuJoCo, stage by stage")
+    compare = _add_command(commands, "compare", "compare a model with MuJoCo, stage by stage")
     compare.add_argument("model", metavar="MODEL.xml")
     compare.add_argument(
         "--steps", type=_count, default=100, help="steps of the longest rollout (default 100)"
@@ -300,21 +300,21 @@ def _add_models(commands: Any) -> None:
     compare.add_argument("--seed", type=int, default=0, help="random seed of the state (default 0)")
     compare.add_argument("--float32", action="store_true", help="single precision")
 
-    times = _command(commands, "profile", "measure each stage of a step on the device")
+    times = _add_command(commands, "profile", "measure each stage of a step on the device")
     times.add_argument("model", metavar="MODEL.xml", help=_MODEL_HELP)
     times.add_argument("--worlds", type=_count, default=128, help="parallel worlds (default 128)")
     times.add_argument(
         "--steps", type=_count, default=100, help="steps before measuring (default 100)"
     )
     times.add_argument(
-        "--seconds", type=_positive, default=0.1, help="time per stage (default 0.1)"
+        "--seconds", type=_parse_positive, default=0.1, help="time per stage (default 0.1)"
     )
     times.add_argument("--key", metavar="NAME", help="start from this keyframe")
     times.add_argument("--seed", type=int, default=0, help="random seed of controls (default 0)")
     times.add_argument("--contacts", type=_count, help="contact capacity of a world")
     times.add_argument("--float64", action="store_true", help="double precision")
 
-    save = _command(commands, "compile", "save a compiled model that loads without compiling")
+    save = _add_command(commands, "compile", "save a compiled model that loads without compiling")
     save.add_argument("model", metavar="MODEL.xml")
     save.add_argument("--out", metavar="MODEL.jxm", help="file to write (default: MODEL.jxm)")
     save.add_argument("--contacts", type=_count, help="contact capacity of a world")
@@ -323,7 +323,7 @@ def _add_models(commands: Any) -> None:
 
 def _add_pictures(commands: Any) -> None:
     """Add the commands that show a model or a recorded motion."""
-    show = _command(commands, "view", "show a model or a recorded motion in the browser")
+    show = _add_command(commands, "view", "show a model or a recorded motion in the browser")
     show.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{_MODEL_HELP}; or a motion")
     show.add_argument("--model", metavar="MODEL.xml", help="model file, if it was moved")
     show.add_argument("--worlds", type=_count, help="worlds to show (default: at most 64)")
@@ -331,7 +331,7 @@ def _add_pictures(commands: Any) -> None:
     show.add_argument(
         "--out", metavar="PAGE.html", help="write a standalone page instead of serving one"
     )
-    show.add_argument("--port", type=_port, help="TCP port (default: 8080, or the next free)")
+    show.add_argument("--port", type=_parse_port, help="TCP port (default: 8080, or the next free)")
     show.add_argument(
         "--host",
         default="127.0.0.1",
@@ -348,7 +348,7 @@ def _add_pictures(commands: Any) -> None:
     show.add_argument("--open", action="store_true", help="open it in the browser")
     show.add_argument("--float64", action="store_true", help="double precision")
 
-    picture = _command(
+    picture = _add_command(
         commands, "render", "render a model or a recorded motion to an image or a video"
     )
     picture.add_argument("file", metavar="MODEL.xml|MOTION.npz", help=f"{_MODEL_HELP}; or a motion")
@@ -358,22 +358,26 @@ def _add_pictures(commands: Any) -> None:
     )
     picture.add_argument(
         "--size",
-        type=_size,
+        type=_parse_size,
         metavar="WxH",
         help="image size per world (default: the camera's resolution, or 320x240)",
     )
     picture.add_argument("--worlds", type=_count, default=1, help="worlds in a mosaic (default 1)")
     picture.add_argument("--model", metavar="MODEL.xml", help="model file, if it was moved")
     picture.add_argument("--key", metavar="NAME", help="start from this keyframe")
-    picture.add_argument("--seconds", type=_positive, help="length of a video, or time of an image")
-    picture.add_argument("--fps", type=_positive, default=25, help="frames per second (default 25)")
+    picture.add_argument(
+        "--seconds", type=_parse_positive, help="length of a video, or time of an image"
+    )
+    picture.add_argument(
+        "--fps", type=_parse_positive, default=25, help="frames per second (default 25)"
+    )
     picture.add_argument(
         "--samples", type=_count, default=2, help="N x N rays per pixel (default 2)"
     )
     picture.add_argument("--seed", type=int, default=0, help="random seed of controls (default 0)")
     picture.add_argument("--float64", action="store_true", help="double precision")
 
-    curves = _command(commands, "plot", "plot fields of a recorded motion as curves")
+    curves = _add_command(commands, "plot", "plot fields of a recorded motion as curves")
     curves.add_argument("file", metavar="MOTION.npz")
     curves.add_argument(
         "--fields",
@@ -391,14 +395,14 @@ def _add_pictures(commands: Any) -> None:
 def _add_files(commands: Any) -> None:
     """Add the commands that take a configuration file, and `play`, which shows the result of
     one."""
-    seek = _command(commands, "optimize", "optimize the controls of a motion")
+    seek = _add_command(commands, "optimize", "optimize the controls of a motion")
     seek.add_argument("config", metavar="CONFIG.toml", help="the problem: docs/control.md")
     seek.add_argument("--out", metavar="FILE.npz", help="write the motion here")
     seek.add_argument("--plot", metavar="FILE.png", help="plot costs, motion and controls here")
     seek.add_argument("--float64", action="store_true", help="double precision")
     _settable(seek, "iterations=20")
 
-    learn = _command(commands, "train", "train a policy by reinforcement learning")
+    learn = _add_command(commands, "train", "train a policy by reinforcement learning")
     learn.add_argument(
         "config", metavar="CONFIG.toml", help="the settings; with --resume a run folder"
     )
@@ -406,7 +410,7 @@ def _add_files(commands: Any) -> None:
     learn.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
     _settable(learn, "worlds.count=256")
 
-    play = _command(commands, "play", "evaluate a trained policy, and record it")
+    play = _add_command(commands, "play", "evaluate a trained policy, and record it")
     play.add_argument("run", metavar="FOLDER", help="run folder written by `jaxsim train`")
     play.add_argument("--episodes", type=_count, default=8, help="(default 8)")
     play.add_argument(
@@ -415,7 +419,7 @@ def _add_files(commands: Any) -> None:
     play.add_argument("--seed", type=int, default=0, help="random seed of episodes (default 0)")
     play.add_argument("--out", metavar="FILE.npz", help="write the motion of the best seed here")
 
-    search = _command(commands, "identify", "fit parameters of a model to recordings")
+    search = _add_command(commands, "identify", "fit parameters of a model to recordings")
     search.add_argument("config", metavar="CONFIG.toml", help="the settings")
     search.add_argument(
         "--data",
@@ -440,7 +444,7 @@ def _settable(parser: argparse.ArgumentParser, example: str) -> None:
     )
 
 
-def _command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+def _add_command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
     """Return the parser of a command, with the options that all commands have."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=purpose)
     parser.add_argument(
@@ -476,14 +480,14 @@ def _limit(text: str) -> tuple[str, int]:
     return name, _count(number)
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     """Return a port number."""
     if not text.isdecimal() or int(text) > _MAX_PORT:
         raise argparse.ArgumentTypeError(f"expected a port from 0 to {_MAX_PORT}, got '{text}'")
     return int(text)
 
 
-def _size(text: str) -> tuple[int, int]:
+def _parse_size(text: str) -> tuple[int, int]:
     """Return the width and height of text such as `320x240`."""
     parts = text.split("x")
     if len(parts) != 2 or not all(p.isdigit() and 0 < int(p) <= _MAX_PICTURE_PIXELS for p in parts):
@@ -491,7 +495,7 @@ def _size(text: str) -> tuple[int, int]:
     return int(parts[0]), int(parts[1])
 
 
-def _positive(text: str) -> float:
+def _parse_positive(text: str) -> float:
     """Return a number above zero."""
     try:
         value = float(text)

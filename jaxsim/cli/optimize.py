@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from jaxsim.atomic_write import target_of, temporary_name
-from jaxsim.cli.problem import InputProblem, drawing
 from jaxsim.cli.progress import format_bytes
-from jaxsim.control.optimization.picture import draw_search
+from jaxsim.cli.user_error import InputProblem, convert_drawing_errors
+from jaxsim.control.optimization.plot import draw_search
 from jaxsim.control.optimization.read import Optimization, read_optimization
 from jaxsim.control.optimization.search import Batch, Found, search
 from jaxsim.optional import require
@@ -34,19 +34,21 @@ def optimize(args: argparse.Namespace) -> int:
     seconds = whole.steps * float(whole.m.opt.timestep)
     print(args.config)
     print(f"{'motion':11} {whole.steps} steps, {seconds:.3g} s, of {form.model}")
-    print(f"{'method':11} {form.method}, {_guesses(form.guesses)}", flush=True)
+    print(f"{'method':11} {form.method}, {_format_guesses(form.guesses)}", flush=True)
     found = search(whole, _print_progress)
-    print(_summary(whole, found), flush=True)
+    print(_describe_result(whole, found), flush=True)
     if not np.isfinite(found.after.cost):
         raise InputProblem(
             f"{args.config}: every rollout diverged; try a shorter timestep, another "
             "guess, or a smaller spread"
         )
     if args.out is not None:
-        _write(args.out, whole, found)
+        _write_motion(args.out, whole, found)
     if args.plot is not None:
         try:
-            with drawing(args.plot, f"the motion is in '{args.out}'" if args.out else ""):
+            with convert_drawing_errors(
+                args.plot, f"the motion is in '{args.out}'" if args.out else ""
+            ):
                 draw_search(args.plot, whole, found)
         except InputProblem as problem:
             if args.out is not None:
@@ -54,7 +56,7 @@ def optimize(args: argparse.Namespace) -> int:
             # what was found is not lost to a drawing of it
             motion = temporary_name(Path(args.plot).with_suffix(".npz"))
             motion = motion.with_name(motion.name.lstrip("."))
-            _write(str(motion), whole, found)
+            _write_motion(str(motion), whole, found)
             raise InputProblem(f"{problem}; the motion is in '{motion}'") from problem
         print(f"{'wrote':11} {args.plot}")
     return 0
@@ -72,14 +74,14 @@ def _check_file(option: str, path: str | None, ending: str) -> None:
         raise InputProblem(f"{option}: {error.strerror or error}") from None
 
 
-def _guesses(number: int) -> str:
+def _format_guesses(number: int) -> str:
     return "one guess" if number == 1 else f"{number} guesses"
 
 
 def _print_progress(batch: Batch) -> None:
     """Print a line of progress."""
     best, worst = np.min(batch.costs), np.max(batch.costs)
-    text = f"iteration {batch.turns:5}  cost {best:<10.6g}"
+    text = f"iteration {batch.num_iterations:5}  cost {best:<10.6g}"
     if len(batch.costs) > 1:
         text += f" (of the guesses up to {worst:.6g})"
     if batch.smooth:
@@ -87,7 +89,7 @@ def _print_progress(batch: Batch) -> None:
     print(f"{text}  {batch.seconds:.1f} s", file=sys.stderr, flush=True)
 
 
-def _summary(whole: Optimization, found: Found) -> str:
+def _describe_result(whole: Optimization, found: Found) -> str:
     """Return the cost and its terms before and after the optimization."""
     seconds = found.batches[-1].seconds
     rows = [f"{'programs':11} ready in {found.compile_seconds:.1f} s, search {seconds:.1f} s"]
@@ -98,7 +100,7 @@ def _summary(whole: Optimization, found: Found) -> str:
     return "\n".join(rows)
 
 
-def _write(path: str, whole: Optimization, found: Found) -> None:
+def _write_motion(path: str, whole: Optimization, found: Found) -> None:
     m = whole.m
     header = {
         "model": Path(whole.form.model).name,

@@ -10,15 +10,15 @@ import jax
 import numpy as np
 
 from jaxsim.cli.input.controls import make_control
-from jaxsim.cli.input.room import (
+from jaxsim.cli.input.resource_limits import (
     check_controls_fit,
     check_disk_space,
     check_out_writable,
     check_states_fit,
 )
-from jaxsim.cli.problem import InputProblem
 from jaxsim.cli.progress import Progress, format_bytes
-from jaxsim.cli.summary import summary
+from jaxsim.cli.summary import describe_rollout
+from jaxsim.cli.user_error import InputProblem
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
 from jaxsim.model.describe import describe
@@ -38,7 +38,7 @@ def run_rollout(args: argparse.Namespace) -> int:
     check_out_writable(args)
     m = load_model(args.model, contacts=args.contacts)
     check_states_fit(args, m)
-    one = _start(m, args.key)
+    one = _initial_data(m, args.key)
     recorded = _recorded_fields(args, m, one) if args.out else ()
     check_disk_space(args, one, recorded)
     ctrl = make_control(args.ctrl, m, args.worlds, args.steps, args.seed)
@@ -76,13 +76,13 @@ def _simulate(args: argparse.Namespace, m: Model, program: BatchProgram, d: Data
         finally:
             progress.close()
         # before the file is finished: the summary is valid even if the file cannot be written
-        print(summary(m, d, args.steps, progress.seconds), flush=True)
+        print(describe_rollout(m, d, args.steps, progress.seconds), flush=True)
     if writer is not None:
         bytes_written = format_bytes(os.path.getsize(args.out))
         print(f"{'wrote':11} {args.out}: {writer.records} records of each world, {bytes_written}")
 
 
-def _start(m: Model, key: str | None) -> Data:
+def _initial_data(m: Model, key: str | None) -> Data:
     d = make_data(m)
     if key is None:
         return d

@@ -55,7 +55,7 @@ def convert_stop_signals() -> Iterator[None]:
         answers.append(time.monotonic())
         if is_active("compile"):
             # the compiler's threads would continue, and crash when their caller unwinds
-            _end(number)
+            _end_process_now(number)
         # One request is enough: another one would interrupt the cleanup.
         for request in ours:
             if request != signal.SIGINT:
@@ -80,7 +80,7 @@ def _watch_signals(ours: set[int], answers: list[float]) -> Iterator[None]:
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-    thread = threading.Thread(target=_watch, args=(reader, ours, answers), daemon=True)
+    thread = threading.Thread(target=_watch_signal_pipe, args=(reader, ours, answers), daemon=True)
     thread.start()
     try:
         yield
@@ -91,18 +91,18 @@ def _watch_signals(ours: set[int], answers: list[float]) -> Iterator[None]:
         reader.close()
 
 
-def _watch(reader: socket.socket, ours: set[int], answers: list[float]) -> None:
+def _watch_signal_pipe(reader: socket.socket, ours: set[int], answers: list[float]) -> None:
     while received := reader.recv(64):
         # The handler may have run before this thread received the signal.
         earliest = time.monotonic() - _GRACE_SECONDS
         for number in filter(ours.__contains__, received):
             while answers[-1] < earliest:
                 if time.monotonic() > earliest + 2 * _GRACE_SECONDS:
-                    _end(number)
+                    _end_process_now(number)
                 time.sleep(_POLL_SECONDS)
 
 
-def _end(number: int) -> None:
+def _end_process_now(number: int) -> None:
     """End the process without unwinding it."""
     discard_unfinished()
     interrupted = number == signal.SIGINT

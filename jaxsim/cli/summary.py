@@ -11,7 +11,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.warning import warning_counts
 
 
-def summary(m: Model, d: Data, steps: int, seconds: float) -> str:
+def describe_rollout(m: Model, d: Data, steps: int, seconds: float) -> str:
     """Return a description of the worlds after a rollout.
 
     Args:

@@ -12,9 +12,9 @@ import jax
 import numpy as np
 
 from jaxsim.cli.progress import Progress
-from jaxsim.io.phase import phase
+from jaxsim.io.phase import named_phase
 from jaxsim.learn.curve import CurveRow
-from jaxsim.learn.run import Report, Run, best, new_run, old_run, write_motion
+from jaxsim.learn.run import Report, Run, best_seed, new_run, old_run, write_motion
 from jaxsim.learn.run import train as run_training
 
 
@@ -62,9 +62,9 @@ def play(args: argparse.Namespace) -> int:
     step, state = run.restore(args.checkpoint)
     keys = jax.random.split(jax.random.key(args.seed), args.episodes)
     _describe(run)
-    with phase("compile the evaluation"):
+    with named_phase("compile the evaluation"):
         program = jax.jit(run.evaluate).lower(state, keys).compile()
-    with phase("play"):
+    with named_phase("play"):
         scores = jax.device_get(program(state, keys))
     print(f"{'checkpoint':11} {step:,} actions")
     means = scores.score.mean(axis=1)
@@ -95,7 +95,7 @@ def _format_evaluation(rows: Sequence[CurveRow]) -> str:
     scores = np.array([row.score for row in rows])
     text = f"{rows[0].step:,} actions, {rows[0].seconds:.0f} s: return {_mean(scores)}"
     if len(rows) > 1:
-        text += f", best {scores.max():.4g} (seed {best(rows)})"
+        text += f", best {scores.max():.4g} (seed {best_seed(rows)})"
     blown = sum(row.diverged for row in rows)
     return text + (f", {blown} episodes diverged" if blown else "")
 

@@ -18,7 +18,7 @@ from jaxsim.assets.source.resource import Resources
 from jaxsim.compile.expand.known_inertia import KnownInertia
 from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.identity import Identity, identities
-from jaxsim.compile.products import Products
+from jaxsim.compile.product_table import Products
 from jaxsim.compile.settings import Settings
 from jaxsim.errors import UNKNOWN_LOCATION, Problems, SourceLocation
 from jaxsim.model.derived import LengthRanges
@@ -42,7 +42,7 @@ class Growth:
 
 @dataclass(eq=False)
 class Compilation(Products):
-    """The state of one compilation: fields, objects, products (products.py), and caches.
+    """The state of one compilation: fields, objects, products (product_table.py), and caches.
 
     `fields` holds arrays and sizes under MuJoCo's mjModel names, in float64, int32 and bool; `opt`
     and `stat` hold options and statistics. For each kind of object ("body", "joint", "geom", ...),
@@ -149,7 +149,7 @@ class Compiled:
     opt: MappingProxyType[str, Any]
     stat: MappingProxyType[str, Any]
     names: MappingProxyType[str, tuple[str, ...]]
-    places: MappingProxyType[str, tuple[SourceLocation, ...]]
+    locations: MappingProxyType[str, tuple[SourceLocation, ...]]
     identities: MappingProxyType[str, tuple[Identity, ...]]
     length_ranges: LengthRanges | None = None
     plugins: tuple[str, ...] = ()
@@ -166,7 +166,7 @@ class Compiled:
             opt=MappingProxyType(dict(c.opt)),
             stat=MappingProxyType(dict(c.stat)),
             names=MappingProxyType({kind: tuple(names) for kind, names in c.names.items()}),
-            places=MappingProxyType(
+            locations=MappingProxyType(
                 {
                     kind: tuple(e.place if e is not None else UNKNOWN_LOCATION for e in elements)
                     for kind, elements in c.elements.items()

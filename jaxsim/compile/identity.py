@@ -24,7 +24,7 @@ def identities(
     """Return the identity of each object, by kind and in the order of ids."""
     return {
         kind: _count_occurrences(
-            [_of(e, name) for e, name in zip(objects, names[kind], strict=True)]
+            [_element_identity(e, name) for e, name in zip(objects, names[kind], strict=True)]
         )
         for kind, objects in elements.items()
         if kind in IDENTITY_KINDS
@@ -36,7 +36,7 @@ def identities_by_name(names: Sequence[str]) -> tuple[Identity, ...]:
     return _count_occurrences(names)
 
 
-def _of(element: SpecElement | None, name: str) -> Hashable:
+def _element_identity(element: SpecElement | None, name: str) -> Hashable:
     if element is None:
         return name
     if element.source is not None:

@@ -1,7 +1,7 @@
 """The passes that determine the inertia of bodies, from their shapes: a part of `passes.py`.
 
 They also run separately, on a copy of the model, when the tree is simplified and the inertia of its
-bodies must be preserved (expand/weigh.py).
+bodies must be preserved (expand/original_inertia.py).
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ from jaxsim.compile.constraints.sensors import sensors
 from jaxsim.compile.constraints.tendons import tendons
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.expand.attach import attach, attach_keys
+from jaxsim.compile.expand.check_elements import check_written
 from jaxsim.compile.expand.classes import classes
 from jaxsim.compile.expand.discard import discard_visual
+from jaxsim.compile.expand.duplicate_names import refuse_repeated_names
 from jaxsim.compile.expand.fuse import fuse_static
-from jaxsim.compile.expand.repeated import refuse_repeated_names
 from jaxsim.compile.expand.replicate import replicate_elements
-from jaxsim.compile.expand.written import check_written
 from jaxsim.compile.flex.flexes import flexes
 from jaxsim.compile.flex.weights import flex_weights
 from jaxsim.compile.inertia_passes import INERTIA_PASSES

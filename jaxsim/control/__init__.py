@@ -2,9 +2,6 @@
 
 from jaxsim.control.equilibrium import Equilibrium as Equilibrium
 from jaxsim.control.equilibrium import equilibrium as equilibrium
-from jaxsim.control.horizon import Planner as Planner
-from jaxsim.control.horizon import Running as Running
-from jaxsim.control.horizon import receding as receding
 from jaxsim.control.ilqr import Solution as Solution
 from jaxsim.control.ilqr import ilqr as ilqr
 from jaxsim.control.inverse import Torque as Torque
@@ -23,6 +20,9 @@ from jaxsim.control.multiple_shooting import straight_line as straight_line
 from jaxsim.control.norms import NORMS as NORMS
 from jaxsim.control.problem import Problem as Problem
 from jaxsim.control.problem import Term as Term
+from jaxsim.control.receding_horizon import Planner as Planner
+from jaxsim.control.receding_horizon import Running as Running
+from jaxsim.control.receding_horizon import receding as receding
 from jaxsim.control.sampling import Plan as Plan
 from jaxsim.control.sampling import cem as cem
 from jaxsim.control.sampling import motion_costs as motion_costs

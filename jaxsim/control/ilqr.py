@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.control.expand import expand
 from jaxsim.control.motion import advance_world, append_zero_control, check_motion, total_cost
 from jaxsim.control.problem import Problem
+from jaxsim.control.quadratic_expansion import expand
 from jaxsim.control.solve.backward import Policy, backward
 from jaxsim.control.solve.regularization import (
     MAX_REGULARIZATION,
@@ -126,13 +126,13 @@ def ilqr(
     setting, ctrl = setting_of("ilqr", m, d, ctrl, problem)
     iterations = check_count("ilqr: iterations", iterations)
 
-    def turn(now: _Iteration) -> _Iteration:
+    def iterate(now: _Iteration) -> _Iteration:
         return _iterate(setting, now, tolerance)
 
     def not_converged(now: _Iteration) -> jax.Array:
         return (now.number <= iterations) & ~now.converged & (now.mu < MAX_REGULARIZATION)
 
-    end = lax.while_loop(not_converged, turn, _start(setting, ctrl, iterations, regularization))
+    end = lax.while_loop(not_converged, iterate, _start(setting, ctrl, iterations, regularization))
     return Solution(
         end.ctrl,
         motion_worlds(d, end.states, end.ctrl),

@@ -1,8 +1,8 @@
 """The motion that controls produce, and its cost.
 
 A step of the physics returns the results of the state before it together with the state after it.
-`observe` combines the results with the state that they belong to, so that a residual sees one
-consistent world.
+`world_with_results` combines the results with the state that they belong to, so that a residual
+sees one consistent world.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def advance_world(
     after = step(m, before)
     return (
         after,
-        problem.residuals(m, observe(m, before, after, forward)),
+        problem.residuals(m, world_with_results(m, before, after, forward)),
         step_diverged(before, after),
     )
 
@@ -97,7 +97,9 @@ def total_cost(problem: Problem, residuals: tuple, bad: jax.Array) -> jax.Array:
     return jnp.where(jnp.any(bad), jnp.inf, jnp.sum(step_costs(problem, residuals)))
 
 
-def observe(m: Model, before: Data, after: Data, forward: Callable[[Model, Data], Data]) -> Data:
+def world_with_results(
+    m: Model, before: Data, after: Data, forward: Callable[[Model, Data], Data]
+) -> Data:
     """Return the world before a step, with the results that the step found for it.
 
     Args:

@@ -24,7 +24,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.control.expand import expand
 from jaxsim.control.ilqr import (
     MOTION_STATE_FIELDS,
     STEP_LENGTHS,
@@ -37,6 +36,7 @@ from jaxsim.control.ilqr import (
 )
 from jaxsim.control.motion import advance_world, append_zero_control, total_cost
 from jaxsim.control.problem import Problem
+from jaxsim.control.quadratic_expansion import expand
 from jaxsim.control.solve.backward import Policy, QuadraticModel, backward
 from jaxsim.control.solve.regularization import (
     MAX_REGULARIZATION,
@@ -143,16 +143,16 @@ def multiple_shooting(
     setting, ctrl = setting_of("multiple_shooting", m, d, ctrl, problem)
     iterations = check_count("multiple_shooting: iterations", iterations)
     nodes = _check_nodes(nodes, len(ctrl))
-    rows = _guess(setting, ctrl, states)
+    rows = _guess_states(setting, ctrl, states)
 
-    def turn(now: _Iteration) -> _Iteration:
+    def iterate(now: _Iteration) -> _Iteration:
         return _iterate(setting, now, nodes, tolerance)
 
     def not_converged(now: _Iteration) -> jax.Array:
         return (now.number <= iterations) & ~now.converged & (now.mu < MAX_REGULARIZATION)
 
     start = _start(setting, ctrl, rows, iterations, regularization)
-    return _solution(d, lax.while_loop(not_converged, turn, start))
+    return _solution(d, lax.while_loop(not_converged, iterate, start))
 
 
 def _solution(d: Data, end: _Iteration) -> Solution:
@@ -207,7 +207,9 @@ def _iterate(setting: Setting, now: _Iteration, nodes: int, tolerance: float) ->
     next."""
     m, d, problem, lower, upper = setting
     tried = _try_lengths(setting, now, nodes)
-    better = (_merit(tried, now.weight) < _merit(now.pieces, now.weight)) | (now.number == 0)
+    better = (_merit_function(tried, now.weight) < _merit_function(now.pieces, now.weight)) | (
+        now.number == 0
+    )
     pieces: _Pieces = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, now.pieces)
     growth, mu = next_regularization(better, now.growth, now.mu)
 
@@ -263,13 +265,13 @@ def _expected_decrease(model: QuadraticModel, change: _Change) -> jax.Array:
 def _try_lengths(setting: Setting, now: _Iteration, nodes: int) -> _Pieces:
     """Return the best of all step lengths of a change."""
     lengths = jnp.asarray(STEP_LENGTHS, now.weight.dtype)
-    found = jax.vmap(lambda length: _run(setting, now, nodes, length))(lengths)
-    best = jnp.argmin(jax.vmap(lambda pieces: _merit(pieces, now.weight))(found))
+    found = jax.vmap(lambda length: _simulate_pieces(setting, now, nodes, length))(lengths)
+    best = jnp.argmin(jax.vmap(lambda pieces: _merit_function(pieces, now.weight))(found))
     chosen: _Pieces = jax.tree.map(lambda a: a[best], found)
     return chosen
 
 
-def _run(setting: Setting, now: _Iteration, nodes: int, length: jax.Array) -> _Pieces:
+def _simulate_pieces(setting: Setting, now: _Iteration, nodes: int, length: jax.Array) -> _Pieces:
     """Simulate all pieces at once, with their initial states moved by a length of the change.
 
     The end is the initial state of one more piece, of which only the first row is used.
@@ -309,7 +311,7 @@ def _run(setting: Setting, now: _Iteration, nodes: int, length: jax.Array) -> _P
     return _Pieces(cost, ctrl[:-1], states | {"qacc_warmstart": warm}, all_gaps)
 
 
-def _merit(pieces: _Pieces, weight: jax.Array) -> jax.Array:
+def _merit_function(pieces: _Pieces, weight: jax.Array) -> jax.Array:
     """Return the merit of a motion, (); infinite if it diverged."""
     merit = pieces.cost + jnp.sum(jnp.abs(pieces.gap) * weight[None])
     return jnp.where(jnp.isnan(merit), jnp.inf, merit)
@@ -347,7 +349,7 @@ def _check_nodes(nodes: int | None, steps: int) -> int:
     return nodes
 
 
-def _guess(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
+def _guess_states(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
     """Return the initial guess of the states, (steps + 1, ...)."""
     m, d, steps = setting.m, setting.d, len(ctrl)
     if states is None:

@@ -66,7 +66,7 @@ def _smooth_abs2(x, p, q):
     return jnp.sum((_power(x, q) + p**q) ** (1 / q) - p)
 
 
-def _rectify(x, p):
+def _rectify_norm(x, p):
     return jnp.sum(p * jax.nn.softplus(x / p))
 
 
@@ -83,7 +83,7 @@ NORMS = {
     "power": Norm(_power_sum, (2.0,)),
     "smooth_abs": Norm(_smooth_abs, (0.1,)),
     "smooth_abs2": Norm(_smooth_abs2, (0.1, 2.0)),
-    "rectify": Norm(_rectify, (0.1,)),
+    "rectify": Norm(_rectify_norm, (0.1,)),
     "huber": Norm(_huber, (1.0,)),
 }
 

@@ -210,7 +210,7 @@ def _knot_positions(number: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
     return before, at - before
 
 
-def _zero(number: int, steps: int) -> np.ndarray:
+def _zero_knots(number: int, steps: int) -> np.ndarray:
     return np.eye(number)[np.arange(steps) * number // steps]
 
 
@@ -233,7 +233,7 @@ def _cubic(number: int, steps: int) -> np.ndarray:
     )
 
 
-SPLINE_BASES = {"zero": _zero, "linear": _linear, "cubic": _cubic}
+SPLINE_BASES = {"zero": _zero_knots, "linear": _linear, "cubic": _cubic}
 
 
 def _improve(
@@ -264,7 +264,7 @@ def _improve(
     knots = jnp.clip(jnp.asarray(knots).astype(dtype), lower, upper)
     sigma = jnp.broadcast_to(jnp.asarray(sigma).astype(dtype), knots.shape)
 
-    def turn(now: Plan, key: jax.Array) -> tuple[Plan, jax.Array]:
+    def iterate(now: Plan, key: jax.Array) -> tuple[Plan, jax.Array]:
         noise = jax.random.normal(key, (samples, *knots.shape), dtype).at[0].set(0)
         tried = now.knots[None] + (now.sigma * unit)[None] * noise
         tried = jnp.clip(tried, lower[None], upper[None])
@@ -280,5 +280,5 @@ def _improve(
 
     first = jnp.clip(spline(knots, steps, interpolation), lower, upper)
     start = Plan(first, jnp.full((), jnp.inf, dtype), knots, sigma, jnp.zeros((0,), dtype))
-    end, history = lax.scan(turn, start, jax.random.split(key, iterations))
+    end, history = lax.scan(iterate, start, jax.random.split(key, iterations))
     return end._replace(history=history)

@@ -80,7 +80,7 @@ def shoot(
     value_and_grad = jax.value_and_grad(lambda u: run_cost(free, d, u, problem))
     ctrl = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower, upper)
 
-    def turn(now: tuple, _: None) -> tuple[tuple, jax.Array]:
+    def iterate(now: tuple, _: None) -> tuple[tuple, jax.Array]:
         u, memory, best, least, _ = now
         cost, gradient = value_and_grad(u)
         better = cost < least
@@ -97,5 +97,7 @@ def shoot(
     nothing = jnp.full((), jnp.inf, ctrl.dtype)
     memory = optimizer.init(ctrl) if memory is None else memory
     start = (ctrl, memory, ctrl, nothing, nothing)
-    (last, memory, best, least, slope), history = lax.scan(turn, start, None, length=iterations + 1)
+    (last, memory, best, least, slope), history = lax.scan(
+        iterate, start, None, length=iterations + 1
+    )
     return Shot(best, least, history, slope, last, memory)

@@ -25,7 +25,7 @@ def sub_quat(qa: Array, qb: Array) -> tuple[jax.Array, jax.Array]:
 
     # Rotation vector of the difference after small rotations of both arguments.
     def difference(ua: Array, ub: Array) -> Array:
-        return _log((b * _exp(ub)).conj * (a * _exp(ua)))
+        return _rotation_vector((b * _exp(ub)).conj * (a * _exp(ua)))
 
     zero = jnp.zeros(3, a.w.dtype)
     Da, Db = jax.jacfwd(difference, (0, 1))(zero, zero)
@@ -52,7 +52,7 @@ def quat_integrate(vel: Array, scale: Array | float) -> tuple[jax.Array, jax.Arr
     back = _exp(scale * vel).conj
 
     def perturbed(u: Array, vel: Array, scale: Array) -> Array:
-        return _log(back * (_exp(u) * _exp(scale * vel)))
+        return _rotation_vector(back * (_exp(u) * _exp(scale * vel)))
 
     Dquat, Dvel, Dscale = jax.jacfwd(perturbed, (0, 1, 2))(jnp.zeros_like(vel), vel, scale)
     return Dquat, Dvel, Dscale
@@ -62,5 +62,5 @@ def _exp(u: Array) -> Quat:
     return Quat.from_rotation_vector(Vec(*u))
 
 
-def _log(q: Quat) -> Array:
+def _rotation_vector(q: Quat) -> Array:
     return jnp.stack(q.rotation_vector().parts)

@@ -48,7 +48,7 @@ def transition_fd(
     check_coordinates_complete("transition_fd", m)
     eps = jnp.asarray(eps, m.qpos0.dtype)
     # Perturbations per coordinate, limited by the range of controls.
-    upper, lower = _moves(m, d, eps, flg_centered)
+    upper, lower = _difference_steps(m, d, eps, flg_centered)
     d = d.replace(sensordata=jnp.zeros(m.nsensordata, eps.dtype)) if sensors else d
     nx = tangent_size(m)
 
@@ -72,7 +72,7 @@ def transition_fd(
     return Linear(A, B, sensed[:, :nx], sensed[:, nx:])
 
 
-def _moves(m: Model, d: Data, eps: Array, centered: bool) -> tuple[Array, Array]:
+def _difference_steps(m: Model, d: Data, eps: Array, centered: bool) -> tuple[Array, Array]:
     """Return the steps of each component of state and control, up and down, (nx + nu,) each.
 
     Forward differences use one side: down only where a control cannot go up.

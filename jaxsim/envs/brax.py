@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from jaxsim.envs.core.outside import begin_outside, step_outside
+from jaxsim.envs.core.external_episodes import begin_outside, step_outside
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import State
 from jaxsim.model.model import Model

@@ -140,12 +140,14 @@ def _changed_fields(record: type[Model] | type[Option], mine: Any, original: Any
         if field.static:
             if int(value) != int(getattr(original, name)):
                 found[name] = int(value)
-        elif isinstance(value, jax.core.Tracer) or not _same(value, getattr(original, name)):
+        elif isinstance(value, jax.core.Tracer) or not _equals_original(
+            value, getattr(original, name)
+        ):
             found[name] = value
     return found
 
 
-def _same(value: Any, original: Any) -> bool:
+def _equals_original(value: Any, original: Any) -> bool:
     a = np.asarray(value)
     return np.array_equal(a, np.asarray(original).reshape(a.shape).astype(a.dtype))
 
@@ -160,7 +162,7 @@ def register() -> None:
     def make(self: Any, sys: Any, backend: str = "mjx", *args: Any, **named: Any) -> None:
         old(self, sys, "mjx" if backend == BACKEND else backend, *args, **named)
         if backend == BACKEND:
-            self._backend, self._pipeline = BACKEND, _this()
+            self._backend, self._pipeline = BACKEND, _this_module()
 
     make.knows_jaxsim = True  # type: ignore[attr-defined]
     envs.PipelineEnv.__init__ = make
@@ -169,8 +171,8 @@ def register() -> None:
 def take_mjx_backend() -> None:
     """Run `PipelineEnv(sys, backend="mjx")` on jaxsim, for environments created afterwards."""
     register()
-    vars(envs)["m_pipeline"] = _this()
+    vars(envs)["m_pipeline"] = _this_module()
 
 
-def _this() -> ModuleType:
+def _this_module() -> ModuleType:
     return modules[__name__]

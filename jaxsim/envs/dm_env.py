@@ -55,7 +55,7 @@ class DmEnv(Programs, dm_env.Environment):  # type: ignore[name-defined]
         self._key, own = jax.random.split(self._key)
         self.state = self._reset(own, self.env.m)
         self._over = False
-        return dm_env.restart(_host(self.state.obs))
+        return dm_env.restart(_to_host(self.state.obs))
 
     def step(self, action: Any) -> Any:
         """Take an action, (action_size,); after a last TimeStep, reset instead.
@@ -67,7 +67,7 @@ class DmEnv(Programs, dm_env.Environment):  # type: ignore[name-defined]
             return self.reset()
         action = jnp.asarray(action, self.state.reward.dtype)
         self.state = self._step(self.state, action, self.env.m)
-        reward, obs = _host(self.state.reward)[()], _host(self.state.obs)
+        reward, obs = _to_host(self.state.reward)[()], _to_host(self.state.obs)
         ended = bool(self.state.info["terminated"])
         self._over = ended or int(self.state.info["steps"]) >= self.length
         if ended:
@@ -91,5 +91,5 @@ class DmEnv(Programs, dm_env.Environment):  # type: ignore[name-defined]
         return specs.Array((), self.env.begin.qpos.dtype, "reward")
 
 
-def _host(x: Any) -> Any:
+def _to_host(x: Any) -> Any:
     return jax.tree.map(np.array, x)  # own copies, which users may keep and change

@@ -20,7 +20,7 @@ from jax import lax
 
 from jaxsim.enums import WarningType
 from jaxsim.envs.core.checks import check_hooks, check_is_model, check_one_key, check_state
-from jaxsim.envs.core.current import refresh_world
+from jaxsim.envs.core.current_results import refresh_world
 from jaxsim.envs.state import (
     Observation,
     State,

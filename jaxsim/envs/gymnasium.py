@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.envs.core.current import refresh_world
+from jaxsim.envs.core.current_results import refresh_world
 from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import State
@@ -134,7 +134,7 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
             return None
         if self.state is None:
             raise gymnasium.error.ResetNeeded("call reset before render")
-        return tuple(_host(self._frames(self.state)))
+        return tuple(_to_host(self._frames(self.state)))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -155,7 +155,7 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
             self.state = self._reset(keys)
         else:
             self.state = self._chosen(self.state, self._mask(mask), keys)
-        return _host(self.state.obs), {}
+        return _to_host(self.state.obs), {}
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take an action in each world, (num_envs, action_size)."""
@@ -164,12 +164,14 @@ class GymnasiumVectorEnv(Programs, gymnasium.vector.VectorEnv):  # type: ignore[
         dtype = self.state.reward.dtype
         self.state = self._step(self.state, jnp.asarray(actions, dtype))
         info = self.state.info
-        infos: dict[str, Any] = _host(self.state.metrics) | {"diverged": _host(info["diverged"])}
-        over = _host(self.state.done) > 0
+        infos: dict[str, Any] = _to_host(self.state.metrics) | {
+            "diverged": _to_host(info["diverged"])
+        }
+        over = _to_host(self.state.done) > 0
         if "final_obs" in info and over.any():
-            infos |= {"final_obs": _host(info["final_obs"]), "_final_obs": over}
-        flags = (_host(info[name]) for name in ("terminated", "truncated"))
-        return _host(self.state.obs), _host(self.state.reward), *flags, infos
+            infos |= {"final_obs": _to_host(info["final_obs"]), "_final_obs": over}
+        flags = (_to_host(info[name]) for name in ("terminated", "truncated"))
+        return _to_host(self.state.obs), _to_host(self.state.reward), *flags, infos
 
     def _mask(self, mask: Any) -> jax.Array:
         mask = np.asarray(mask)
@@ -228,13 +230,13 @@ class GymnasiumEnv(gymnasium.Env):  # type: ignore[name-defined]
         """Begin a new episode."""
         super().reset(seed=seed)
         obs, info = self.worlds.reset(seed=seed)
-        return _first(obs), info
+        return _first_world(obs), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take an action, (action_size,)."""
         obs, reward, terminated, truncated, info = self.worlds.step(np.asarray(action)[None])
         flags = bool(terminated[0]), bool(truncated[0])
-        return _first(obs), float(reward[0]), *flags, _first(info)
+        return _first_world(obs), float(reward[0]), *flags, _first_world(info)
 
 
 def make_env(task: str, **given: Any) -> GymnasiumEnv:
@@ -302,9 +304,9 @@ def make_spaces(env: Env) -> tuple[Any, Any]:
     return observation, box(low, high, dtype=low.dtype)
 
 
-def _host(x: Any) -> Any:
+def _to_host(x: Any) -> Any:
     return jax.tree.map(np.array, x)  # own copies, as users keep and change them
 
 
-def _first(x: Any) -> Any:
+def _first_world(x: Any) -> Any:
     return jax.tree.map(lambda a: a[0], x)

@@ -61,7 +61,7 @@ def with_masks(m: Model, contype: Any = None, conaffinity: Any = None) -> Model:
 
 def _mask(m: Model, name: str, value: Any) -> jax.Array:
     """Return a mask as an array of integers."""
-    if not (jnp.issubdtype(jnp.result_type(value), jnp.integer) and _fits(m, value)):
+    if not (jnp.issubdtype(jnp.result_type(value), jnp.integer) and _mask_fits(m, value)):
         raise ValueError(
             f"{name}: expected integers of shape ({m.ngeom},), with any leading axes of worlds; "
             f"got {brief_value(value)}"
@@ -69,7 +69,7 @@ def _mask(m: Model, name: str, value: Any) -> jax.Array:
     return jnp.asarray(value).astype(np.int32)
 
 
-def _fits(m: Model, value: Any) -> bool:
+def _mask_fits(m: Model, value: Any) -> bool:
     return jnp.ndim(value) > 0 and jnp.shape(value)[-1] == m.ngeom
 
 

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.cache import bounded_cache
-from jaxsim.envs.core.outside import begin_outside, step_outside
+from jaxsim.envs.core.external_episodes import begin_outside, step_outside
 from jaxsim.envs.env import Env
 from jaxsim.envs.tasks import TASKS, make
 from jaxsim.model.model import Model
@@ -42,7 +42,7 @@ class PlaygroundEnv(playground.MjxEnv):  # type: ignore[name-defined]
 
     def __init__(self, env: Env, config: Any = None, *, mj_model: Any = None):
         config = configuration(env) if config is None else config
-        if _repeat(config) != env.repeat:
+        if _action_repeat(config) != env.repeat:
             raise ValueError(
                 f"ctrl_dt {config.ctrl_dt:g} s: the task takes {env.repeat} steps of "
                 f"{config.sim_dt:g} s for each action"
@@ -138,7 +138,7 @@ def register_tasks() -> None:
 def _load(make: Callable[..., Env], config: Any, config_overrides: Any = None) -> PlaygroundEnv:
     config = config.copy_and_resolve_references().lock()
     config.update_from_flattened_dict(config_overrides or {})
-    return PlaygroundEnv(make(repeat=_repeat(config)), config)
+    return PlaygroundEnv(make(repeat=_action_repeat(config)), config)
 
 
 def _configuration(repeat: int, timestep: float, length: int) -> Any:
@@ -155,7 +155,7 @@ def _timestep(env: Env) -> float:
     return round(float(env.m.opt.timestep), 9)  # in single precision 0.01 is not 0.01
 
 
-def _repeat(config: Any) -> int:
+def _action_repeat(config: Any) -> int:
     times = round(config.ctrl_dt / config.sim_dt)
     if times < 1 or abs(times * config.sim_dt - config.ctrl_dt) > 1e-6 * config.ctrl_dt:
         raise ValueError(

@@ -262,7 +262,7 @@ def find_parameter(m: Model, name: str) -> RangedParameter:
     kind, pattern, field, k = found["kind"], found["name"], found["field"], found["k"]
     component = None if k is None else int(k)
     if kind is None and field is None:
-        return _bare(m, name, pattern, component)
+        return _field_or_option(m, name, pattern, component)
     if kind in SIGNAL_FIELDS and (kind != "sensor" or field in _NOT_MODEL_FIELDS):
         raise ValueError(f"{name}: {_NOT_MODEL_FIELDS.get(str(field), 'is not of a model')}")
     if kind not in PREFIXES:
@@ -272,7 +272,7 @@ def find_parameter(m: Model, name: str) -> RangedParameter:
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     if kind == "actuator" and field in actuators.ACTUATOR_PARAMETERS:
-        return _of_actuators(m, name, pattern, str(field), component)
+        return _actuator_parameter(m, name, pattern, str(field), component)
     special = _SPECIAL_PARAMETERS.get((kind, str(field)))
     if special is not None:
         if component is not None:
@@ -284,7 +284,7 @@ def find_parameter(m: Model, name: str) -> RangedParameter:
     if prefix is None:
         known = [n.partition("_")[2] for n in Model.fields if n.split("_")[0] in PREFIXES[kind]]
         raise ValueError(f"{name}: no field {field!r} of a {kind}{remedy(str(field), known)}")
-    return _of_field(m, name, f"{prefix}_{field}", ids, component)
+    return _field_parameter(m, name, f"{prefix}_{field}", ids, component)
 
 
 def _objects(m: Model, kind: str, pattern: str) -> np.ndarray:
@@ -297,11 +297,11 @@ def _objects(m: Model, kind: str, pattern: str) -> np.ndarray:
     return ids
 
 
-def _bare(m: Model, name: str, field: str, component: int | None) -> RangedParameter:
+def _field_or_option(m: Model, name: str, field: str, component: int | None) -> RangedParameter:
     """Return a field of all objects by its own name, or an option."""
     option = field.removeprefix("opt.")
     if option in m.opt.fields and not m.opt.fields[option].static:
-        return _of_field(m, name, f"opt.{option}", np.zeros(1, int), component)
+        return _field_parameter(m, name, f"opt.{option}", np.zeros(1, int), component)
     known = [n for n, f in Model.fields.items() if not f.static and f.nested is None]
     if field not in known:
         options = [f"opt.{n}" for n, f in m.opt.fields.items() if not f.static]
@@ -316,10 +316,10 @@ def _bare(m: Model, name: str, field: str, component: int | None) -> RangedParam
     if left and servos:
         warnings.warn(f"{name}: changes alone: {left}; use {better}", stacklevel=2)
     ids = np.arange(m.njnt if field.startswith("dof_") else array.shape[0] if array.ndim else 1)
-    return _of_field(m, name, field, ids, component)
+    return _field_parameter(m, name, field, ids, component)
 
 
-def _of_field(
+def _field_parameter(
     m: Model, name: str, field: str, ids: np.ndarray, component: int | None
 ) -> RangedParameter:
     """Return the numbers of one field; `ids` are joints for a field of dofs."""
@@ -375,7 +375,7 @@ def _inertia(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParamet
     return RangedParameter(name, len(ids), (own,), field="body_inertia")
 
 
-def _of_actuators(
+def _actuator_parameter(
     m: Model, name: str, pattern: str, field: str, component: int | None
 ) -> RangedParameter:
     """Return a parameter of actuators by its name in MJCF."""
@@ -427,7 +427,7 @@ def _check_range(m: Model, p: RangedParameter, form: Form | Range) -> Form | Ran
         if not isinstance(form, Range) or form.kind != "shift":
             raise ValueError(f"{p.name}: a rotation is drawn by shift(low, high), in rad")
         return form
-    fields = [(n.field, _items(m, n)) for n in (*p.own, *p.followers)]
+    fields = [(n.field, _rows_of_numbers(m, n)) for n in (*p.own, *p.followers)]
     scales = form.kind in ("factor", "scale")
     if scales:
         if not any(np.asarray(current_value(m, n.field)).ravel()[n.adr].any() for n in p.own):
@@ -449,13 +449,15 @@ def _check_range(m: Model, p: RangedParameter, form: Form | Range) -> Form | Ran
 def _check_effect(m: Model, name: str, n: Numbers) -> None:
     """Raise ValueError for numbers that have no effect in this model."""
     flag = LIMITED.get(n.field)
-    if flag is not None and not np.asarray(getattr(m, flag), bool)[_items(m, n)].any():
+    if flag is not None and not np.asarray(getattr(m, flag), bool)[_rows_of_numbers(m, n)].any():
         raise ValueError(
             f"{name}: nothing is limited there, so that its range changes nothing; limit it in the "
             "model before it is loaded"
         )
     if n.field in ("body_pos", "body_quat"):
-        joint = np.asarray(m.body_jntadr)[n.adr if n.field == "body_quat" else _items(m, n)]
+        joint = np.asarray(m.body_jntadr)[
+            n.adr if n.field == "body_quat" else _rows_of_numbers(m, n)
+        ]
         kinds = np.append(m.jnt_type, -1)  # of no joint, address -1
         if (kinds[joint] == JointType.FREE).all():
             raise ValueError(
@@ -463,7 +465,7 @@ def _check_effect(m: Model, name: str, n: Numbers) -> None:
             )
 
 
-def _items(m: Model, n: Numbers) -> np.ndarray:
+def _rows_of_numbers(m: Model, n: Numbers) -> np.ndarray:
     """Return the rows of a field that contain some numbers."""
     array = np.asarray(current_value(m, n.field))
     return n.adr // max(int(np.prod(array.shape[1:], dtype=int)), 1) if array.ndim else n.adr

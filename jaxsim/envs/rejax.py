@@ -86,8 +86,8 @@ class RejaxEnv(Programs):
     def _compile(self) -> None:
         """Compile the programs that pickles leave out."""
         count = self.worlds.count or 1
-        self._reset_one = _by_batch(self.reset_all, count)
-        self._step_one = _by_batch(self.step_all, count)
+        self._reset_one = _batch_worlds_together(self.reset_all, count)
+        self._step_one = _batch_worlds_together(self.step_all, count)
 
     def flat(self, obs: Observation) -> jax.Array:
         """Return observations in rejax's form: (worlds, size) if they are a dict."""
@@ -165,7 +165,7 @@ class RejaxEnv(Programs):
         return self.flat(world.obs), after, world.reward, world.info["terminated"]
 
 
-def _by_batch(function: Any, count: int) -> Any:
+def _batch_worlds_together(function: Any, count: int) -> Any:
     """Return a function of one world whose batched form is `function` of all worlds.
 
     A single world is computed as the first of a batch of equal worlds, one for each model.

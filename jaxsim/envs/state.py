@@ -46,7 +46,7 @@ def select_tree(condition: jax.Array, a: Any, b: Any) -> Any:
 
 def with_state_of(d: Data, other: Data, where: jax.Array) -> Data:
     """Return a world with the state of another where a condition holds, and unchanged results."""
-    return _with(d, other, where, KEPT_STATE_FIELDS)
+    return _select_fields(d, other, where, KEPT_STATE_FIELDS)
 
 
 def reset_where(d: Data, fresh: Data, where: jax.Array) -> Data:
@@ -54,7 +54,7 @@ def reset_where(d: Data, fresh: Data, where: jax.Array) -> Data:
 
     Results are unchanged, except those that trees keep which begin asleep.
     """
-    return _with(
+    return _select_fields(
         d,
         fresh,
         where,
@@ -62,7 +62,7 @@ def reset_where(d: Data, fresh: Data, where: jax.Array) -> Data:
     )
 
 
-def _with(d: Data, other: Data, where: jax.Array, names: Iterable[str]) -> Data:
+def _select_fields(d: Data, other: Data, where: jax.Array, names: Iterable[str]) -> Data:
     changed = {
         name: select_tree(where, getattr(other, name), getattr(d, name))
         for name in sorted(names)  # sorted, since programs are cached by their text

@@ -240,17 +240,17 @@ class Noisy(Wrapper):
     def apply_action(self, state: State, action: jax.Array) -> tuple[State, jax.Array]:
         """Add noise to the action."""
         key, own = jax.random.split(state.info["noise"])
-        return state.replace(info=state.info | {"noise": key}), _with_noise(own, action, 1, self)
+        return state.replace(info=state.info | {"noise": key}), _add_noise(own, action, 1, self)
 
     def transform_observation(
         self, state: State, obs: Observation
     ) -> tuple[Observation, dict[str, Any]]:
         """Add noise to the observation."""
         key, own = jax.random.split(state.info["noise"])
-        return _with_noise(own, obs, 0, self), {"noise": key}
+        return _add_noise(own, obs, 0, self), {"noise": key}
 
 
-def _with_noise(key: jax.Array, x: Any, which: int, worlds: Noisy) -> Any:
+def _add_noise(key: jax.Array, x: Any, which: int, worlds: Noisy) -> Any:
     leaves, form = jax.tree.flatten(x)
     keys = jax.random.split(key, len(leaves))
     sigma = worlds.noise[which]

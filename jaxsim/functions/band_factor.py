@@ -58,7 +58,7 @@ def chol_factor_band(
     band = ntotal - ndense
     after = jnp.pad(rows, [(0, nband), (0, 0)])  # no entries below the band
     side = jnp.pad(side, [(0, 0), (0, nband)])
-    start = (_window(after, nband), side, corner, jnp.asarray(jnp.inf, rows.dtype))
+    start = (_leading_block(after, nband), side, corner, jnp.asarray(jnp.inf, rows.dtype))
     (_, _, corner, least), (columns, below) = lax.scan(
         eliminate, start, (jnp.arange(band), after[nband:])
     )
@@ -115,7 +115,7 @@ def _blocks(
     return jnp.where(real, rows.reshape(band, nband), 0), dense[:, :band], corner
 
 
-def _window(rows: Array, nband: int) -> Array:
+def _leading_block(rows: Array, nband: int) -> Array:
     """Return the lower triangle of the first rows and columns, (nband, nband)."""
     i, j = np.indices((nband, nband))
     return jnp.where(j <= i, rows[i, np.clip(j - i + nband - 1, 0, None)], 0)

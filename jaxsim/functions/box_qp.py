@@ -18,7 +18,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.functions.cholesky import chol_factor
 from jaxsim.linalg.factor import solve_spd
 
-MAX_ITERATIONS = 30  # limit of Newton steps; the clamped set settles in a few
+_MAX_NEWTON_STEPS = 30  # limit of Newton steps; the clamped set settles in a few
 _NUM_STEP_LENGTHS = 12  # step lengths 1, 1/2, 1/4, ...
 
 
@@ -89,7 +89,7 @@ def _solve(H: Array, g: Array, lower: Array, upper: Array, x0: Array) -> tuple[A
     def value(x: Array) -> Array:
         return x @ (H @ x / 2 + g)
 
-    def turn(state: tuple) -> tuple:
+    def iterate(state: tuple) -> tuple:
         i, x, _, _ = state
         gradient = g + H @ x
         free = _is_free(x, gradient, lower, upper)
@@ -106,7 +106,7 @@ def _solve(H: Array, g: Array, lower: Array, upper: Array, x0: Array) -> tuple[A
 
     false = jnp.zeros((), bool)
     start = (jnp.zeros((), jnp.int32), jnp.clip(x0, lower, upper), false, false)
-    end = lax.while_loop(lambda s: ~s[2] & (s[0] < MAX_ITERATIONS), turn, start)
+    end = lax.while_loop(lambda s: ~s[2] & (s[0] < _MAX_NEWTON_STEPS), iterate, start)
     return end[1], (end[2] & ~end[3]).astype(g.dtype)
 
 

@@ -99,7 +99,7 @@ def chol_update(L: Array, x: Array, flg_plus: bool | Array = True) -> CholFactor
     L, number = jnp.asarray(L), jnp.arange(len(L))
     sign = jnp.where(flg_plus, 1, -1).astype(L.dtype)
 
-    def turn(state: tuple, j: Array) -> tuple[tuple, Array]:
+    def iterate(state: tuple, j: Array) -> tuple[tuple, Array]:
         x, rank = state
         column = lax.dynamic_index_in_dim(L, j, axis=1, keepdims=False)
         old = column[j]
@@ -113,5 +113,5 @@ def chol_update(L: Array, x: Array, flg_plus: bool | Array = True) -> CholFactor
         return (x, rank - small.astype(rank.dtype)), column
 
     start = (jnp.asarray(x), jnp.asarray(len(L), jnp.int32))
-    (_, rank), columns = lax.scan(turn, start, number)
+    (_, rank), columns = lax.scan(iterate, start, number)
     return CholFactor(columns.T, rank)

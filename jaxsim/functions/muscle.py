@@ -22,12 +22,14 @@ def muscle_gain(length: Array, vel: Array, lengthrange: Array, acc0: Array, prm:
       prm: (range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax), (9,).
     """
     length, vel, acc0 = jnp.asarray(length), jnp.asarray(vel), jnp.asarray(acc0)
-    return muscle.muscle_gain(length, vel, [*lengthrange], acc0, [*prm])
+    return muscle.active_muscle_force(length, vel, [*lengthrange], acc0, [*prm])
 
 
 def muscle_bias(length: Array, lengthrange: Array, acc0: Array, prm: Array) -> Array:
     """Return the passive force of a stretched muscle, () [N]; arguments as for `muscle_gain`."""
-    return muscle.muscle_bias(jnp.asarray(length), [*lengthrange], jnp.asarray(acc0), [*prm])
+    return muscle.passive_muscle_force(
+        jnp.asarray(length), [*lengthrange], jnp.asarray(acc0), [*prm]
+    )
 
 
 def muscle_dynamics(ctrl: Array, act: Array, prm: Array) -> Array:

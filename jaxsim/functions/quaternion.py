@@ -26,7 +26,7 @@ def mul_quat(quat1: Array, quat2: Array) -> Array:
 
 def mul_quat_axis(quat: Array, axis: Array) -> Array:
     """Return the product of a quaternion (..., 4) and (0, axis), with `axis` (..., 3)."""
-    return _array(_quat(quat) * _pure(_vec(axis)))
+    return _array(_quat(quat) * _pure_quat(_vec(axis)))
 
 
 def axis_angle_to_quat(axis: Array, angle: Array) -> Array:
@@ -85,7 +85,7 @@ def deriv_quat(quat: Array, vel: Array) -> Array:
 
     The velocity is in world axes.
     """
-    return _array((_pure(_vec(vel)) * _quat(quat)).scale(0.5))
+    return _array((_pure_quat(_vec(vel)) * _quat(quat)).scale(0.5))
 
 
 def quat_integrate(quat: Array, vel: Array, scale: Array) -> Array:
@@ -106,7 +106,7 @@ def _vec(a: Array) -> Vec:
     return Vec.from_array(jnp.asarray(a), axis=-1)
 
 
-def _pure(v: Vec) -> Quat:
+def _pure_quat(v: Vec) -> Quat:
     return Quat(jnp.zeros_like(v.x), *v.parts)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL, GeomType
-from jaxsim.math import Rot, Vec, select
-from jaxsim.physics.ray.flat import ray_box, ray_plane
-from jaxsim.physics.ray.local import NO_HIT, LocalRays
+from jaxsim.math import Rot, Vec, select_where
+from jaxsim.physics.ray.local_rays import NO_HIT, LocalRays
+from jaxsim.physics.ray.plane_box import ray_box, ray_plane
 from jaxsim.physics.ray.quadric import ray_capsule, ray_cylinder, ray_ellipsoid, ray_sphere
 
 RAY_SHAPES = {
@@ -61,11 +61,13 @@ def ray_geom(
     arrays = [jnp.asarray(x) for x in (pos, size, pnt, vec)]
     rotation = jnp.asarray(mat)
     many = jnp.broadcast_shapes(*(x.shape[:-1] for x in arrays), rotation.shape[:-2])
-    center, sizes, begin, along = (Vec(*_last(jnp.broadcast_to(x, (*many, 3)))) for x in arrays)
-    rot = Rot(*_last(jnp.broadcast_to(rotation, (*many, 3, 3)).reshape(*many, 9)))
+    center, sizes, begin, along = (
+        Vec(*_components(jnp.broadcast_to(x, (*many, 3)))) for x in arrays
+    )
+    rot = Rot(*_components(jnp.broadcast_to(rotation, (*many, 3, 3)).reshape(*many, 9)))
     x, y, z = along.map(jnp.abs).parts
     moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
-    way = select(moves, along, Vec(jnp.zeros_like(x), jnp.zeros_like(x), jnp.ones_like(x)))
+    way = select_where(moves, along, Vec(jnp.zeros_like(x), jnp.zeros_like(x), jnp.ones_like(x)))
     length = way.norm()
     nothing = jnp.zeros((), jnp.int32)
     local = LocalRays(
@@ -88,6 +90,6 @@ def _geom_type(geomtype: GeomType | int | str) -> GeomType:
     return GeomType(kind)
 
 
-def _last(a: Array) -> list[Array]:
+def _components(a: Array) -> list[Array]:
     """Return the components along the last axis."""
     return [a[..., k] for k in range(np.shape(a)[-1])]

@@ -9,7 +9,7 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.math import Vec
 from jaxsim.physics.ray.cast import Rays
-from jaxsim.physics.ray.soft import cast_soft
+from jaxsim.physics.ray.flex import cast_soft
 
 
 class SkinHit(NamedTuple):

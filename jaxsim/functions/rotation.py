@@ -9,9 +9,9 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.functions.quaternion import axis_angle_to_quat, mul_quat, quat_integrate, quat_to_mat
-from jaxsim.math import Quat, Vec, safe_atan2, select
+from jaxsim.math import Quat, Vec, safe_atan2, select_where
 
-MAX_ITERATIONS = 500  # limit of iterations
+_MAX_POLAR_ITERATIONS = 500  # limit of iterations
 
 
 def euler_to_quat(euler: Array, seq: str) -> Array:
@@ -54,7 +54,7 @@ def quat_z_to_vec(vec: Array) -> Array:
     v = v.normalize(fallback=up)
     sine = Vec(v.x, v.y, zero).norm()
     level = sine > MINVAL
-    axis = select(
+    axis = select_where(
         level, Vec(-v.y, v.x, zero).scale(1 / jnp.where(level, sine, 1)), Vec(zero + 1, zero, zero)
     )
     return Quat.from_axis_angle(axis, safe_atan2(sine, v.z)).to_array(axis=-1)
@@ -89,7 +89,7 @@ def mat_to_rot(mat: Array, quat: Array | None = None) -> Array:
 def _nearest(mat: Array, start: Array) -> Array:
     """Iterate the rotation until its axes are as near to the columns of the matrix as possible."""
 
-    def turn(state: tuple) -> tuple:
+    def iterate(state: tuple) -> tuple:
         count, quat, _ = state
         R = quat_to_mat(quat)
         along = jnp.sum(R * mat)
@@ -100,11 +100,11 @@ def _nearest(mat: Array, start: Array) -> Array:
 
     def not_converged(state: tuple) -> Array:
         count, _, last = state
-        return (count < MAX_ITERATIONS) & (last > 4 * np.finfo(mat.dtype).eps)
+        return (count < _MAX_POLAR_ITERATIONS) & (last > 4 * np.finfo(mat.dtype).eps)
 
     start = start / jnp.linalg.norm(start)
     first = (jnp.zeros((), jnp.int32), start, jnp.ones((), mat.dtype))
-    quat: jax.Array = lax.while_loop(not_converged, turn, first)[1]
+    quat: jax.Array = lax.while_loop(not_converged, iterate, first)[1]
     return quat
 
 

@@ -57,7 +57,7 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
       8.0
     """
     check_model("set_inertia", m)
-    rows, body, bounds = _matter(m)
+    rows, body, bounds = _inferred_geoms(m)
     mass, density = _arguments(m, mass, density)
     geom = np.array([row[0] for row in rows])
     content, unit = _solids(m, rows)
@@ -76,7 +76,7 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
     com = jax.ops.segment_sum(weight[:, None] * pos, slot, count) / total[:, None]
     axes = jax.vmap(quat_to_mat)(m.geom_quat[geom])
     arm = pos - com[slot]
-    own = (axes * (weight[:, None] * _second(unit))[:, None, :]) @ axes.swapaxes(1, 2)
+    own = (axes * (weight[:, None] * _second_moments(unit))[:, None, :]) @ axes.swapaxes(1, 2)
     second = own + weight[:, None, None] * arm[:, :, None] * arm[:, None, :]
     second = jax.ops.segment_sum(second, slot, count)
 
@@ -99,12 +99,12 @@ def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
     )
 
 
-def _second(moments: _Array) -> _Array:
+def _second_moments(moments: _Array) -> _Array:
     """Return second moments along the axes from the moments of inertia about them, (n, 3)."""
     return jnp.sum(moments, axis=1, keepdims=True) / 2 - moments
 
 
-def _matter(m: Model) -> tuple[list, np.ndarray, np.ndarray]:
+def _inferred_geoms(m: Model) -> tuple[list, np.ndarray, np.ndarray]:
     """Return the geoms of inferred bodies, the body of each, and the lower bounds of mass and
     moments."""
     table = m.body_matter if "body_matter" in m.structure else ()

@@ -7,6 +7,9 @@ from jaxsim.identify.forms import linear as linear
 from jaxsim.identify.forms import log as log
 from jaxsim.identify.forms import pseudo_inertia as pseudo_inertia
 from jaxsim.identify.forms import scale as scale
+from jaxsim.identify.joint_fit import JointFit as JointFit
+from jaxsim.identify.joint_fit import JointProblem as JointProblem
+from jaxsim.identify.joint_fit import fit_models as fit_models
 from jaxsim.identify.parameter import Parameter as Parameter
 from jaxsim.identify.parameter import Parameters as Parameters
 from jaxsim.identify.parameter import parameters as parameters
@@ -19,9 +22,6 @@ from jaxsim.identify.search.statistics import Uncertainty as Uncertainty
 from jaxsim.identify.search.statistics import calculate_intervals as calculate_intervals
 from jaxsim.identify.search.statistics import uncertainty as uncertainty
 from jaxsim.identify.sequences import Sequence as Sequence
-from jaxsim.identify.several import JointFit as JointFit
-from jaxsim.identify.several import JointProblem as JointProblem
-from jaxsim.identify.several import fit_models as fit_models
 from jaxsim.identify.timeseries import TimeSeries as TimeSeries
 from jaxsim.identify.timeseries import read_series as read_series
 from jaxsim.identify.validate import CrossValidation as CrossValidation

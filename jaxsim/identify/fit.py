@@ -17,16 +17,16 @@ from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.parameter import parameters as make_parameters
 from jaxsim.identify.residual import Problem
 from jaxsim.identify.search.least_squares import Chart, Solution, search_many
-from jaxsim.identify.search.optimizers import by_optimistix, descend
+from jaxsim.identify.search.optimizers import minimize_with_optax, minimize_with_optimistix
 from jaxsim.identify.search.statistics import (
     Uncertainty,
     intervals,
-    of_values,
     uncertainty,
+    value_uncertainty,
     warnings,
 )
 from jaxsim.identify.sequences import Sequence
-from jaxsim.io.phase import phase
+from jaxsim.io.phase import named_phase
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
 
@@ -83,7 +83,9 @@ class Fit:
     def covariance(self) -> np.ndarray:
         """Return the covariance of the values, (k, k); infinite where they are undetermined."""
         k = self.parameters.size
-        return of_values(self.parameters, self.theta, self.uncertainty.covariance[:k, :k])[0]
+        return value_uncertainty(self.parameters, self.theta, self.uncertainty.covariance[:k, :k])[
+            0
+        ]
 
     @property
     def sd(self) -> np.ndarray:
@@ -212,23 +214,23 @@ def run_searches(
     """
     if check_count("starts", starts) < 1 or check_count("iterations", iterations) < 1:
         raise ValueError("starts, iterations: expected at least 1")
-    search = _search(problem, optimizer, iterations)
+    search = _make_search(problem, optimizer, iterations)
     thetas = problem.parameters.draw(jax.random.key(0) if key is None else key, starts)
     x = jax.vmap(problem.start)(thetas)
     times, clock = {}, time.perf_counter()
-    with phase("trace the fit"):
-        lowered = jax.jit(lambda x: _by_batches(search, x, batch or starts)).lower(x)
+    with named_phase("trace the fit"):
+        lowered = jax.jit(lambda x: _search_in_batches(search, x, batch or starts)).lower(x)
     times["trace"], clock = time.perf_counter() - clock, time.perf_counter()
-    with phase("compile the fit"):
+    with named_phase("compile the fit"):
         program = lowered.compile()
     times["compile"], clock = time.perf_counter() - clock, time.perf_counter()
-    with phase("search from all starts"):
+    with named_phase("search from all starts"):
         solutions = jax.block_until_ready(program(x))
     times["run"] = time.perf_counter() - clock
     return solutions, times
 
 
-def _by_batches(search: Search, x: jax.Array, together: int) -> Solution:
+def _search_in_batches(search: Search, x: jax.Array, together: int) -> Solution:
     """Run the starts batch by batch, with one program for all batches."""
     starts = len(x)
     if starts <= together:
@@ -239,16 +241,20 @@ def _by_batches(search: Search, x: jax.Array, together: int) -> Solution:
     return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:starts], found)
 
 
-def _search(problem: Problem, optimizer: Any, iterations: int) -> Search:
+def _make_search(problem: Problem, optimizer: Any, iterations: int) -> Search:
     """Return the search function of an optimizer, batched over starts."""
     if isinstance(optimizer, str) and optimizer == "lm":
         chart = Chart(problem.slope, problem.apply_change)
         return functools.partial(search_many, problem.jacobians, iterations=iterations, chart=chart)
     if hasattr(optimizer, "init") and hasattr(optimizer, "update"):
-        one = functools.partial(descend, problem.residual, optimizer, iterations=iterations)
+        one = functools.partial(
+            minimize_with_optax, problem.residual, optimizer, iterations=iterations
+        )
         return jax.vmap(one)
     if hasattr(optimizer, "step") and hasattr(optimizer, "terminate"):
-        solve = functools.partial(by_optimistix, problem, optimizer, iterations=iterations)
+        solve = functools.partial(
+            minimize_with_optimistix, problem, optimizer, iterations=iterations
+        )
         return functools.partial(jax.lax.map, solve)
     raise ValueError(
         f"optimizer: expected 'lm', a transformation of optax or a least-squares solver of "

@@ -70,7 +70,7 @@ class Parameter:
     def items(self) -> np.ndarray:
         """Return the geoms of a size or density."""
         return np.concatenate(
-            [w.places // (3 if w.field == SIZE_FIELD else 1) for w in self.target.writes]
+            [w.addresses // (3 if w.field == SIZE_FIELD else 1) for w in self.target.writes]
         )
 
     def coordinates(self, u: jax.Array) -> jax.Array:
@@ -312,7 +312,7 @@ def make_parameter(m: Model, name: str, form: Form) -> Parameter:
     """Return one parameter of a model."""
     if form.kind == "inertia":
         target = select_target(m, name, inertia=True)
-        (body,) = target.writes[0].places
+        (body,) = target.writes[0].addresses
         fields = (m.body_mass, m.body_ipos, m.body_iquat, m.body_inertia)
         try:
             nominal = inertia.from_body(*(np.asarray(a)[body] for a in fields))
@@ -343,7 +343,7 @@ def _set_entries(target: ParameterTarget) -> Iterator[tuple]:
     """Yield keys of the numbers that a parameter sets, to detect two that set the same."""
     yield from target.signals
     for write in target.writes:
-        for place in write.places:
+        for place in write.addresses:
             if write.field == "inertia":
                 ends = (("mass", 1), ("ipos", 3), ("iquat", 4), ("inertia", 3))
                 yield from ((f"body_{n}", int(place) * k + i) for n, k in ends for i in range(k))
@@ -364,11 +364,11 @@ def _written_fields(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u:
     (first, *_) = p.target.writes
     if p.form.kind == "inertia":
         names = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
-        body = int(first.places[0])
+        body = int(first.addresses[0])
         values = inertia.to_body(p.coordinates(u))
         return {n: now(n).at[body].set(v) for n, v in zip(names, values, strict=True)}
     if p.target.kind == "rotation":
-        item, quat = int(first.places[0]), now(first.field)
+        item, quat = int(first.addresses[0]), now(first.field)
         frame_rotation = Quat.from_rotation_vector(Vec(*p.numbers(u)))
         return {
             first.field: quat.at[item].set(jnp.stack((Quat(*quat[item]) * frame_rotation).parts))
@@ -377,6 +377,6 @@ def _written_fields(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u:
     for write in p.target.writes:
         array = now(write.field)
         own = numbers if write.owner is None else numbers[write.owner]
-        flat = array.reshape(-1).at[write.places].set(jnp.asarray(write.sign, u.dtype) * own)
+        flat = array.reshape(-1).at[write.addresses].set(jnp.asarray(write.sign, u.dtype) * own)
         found[write.field] = flat.reshape(array.shape)
     return found

@@ -79,7 +79,7 @@ def make_pieces(
     places: list[tuple[int, np.ndarray]] = []
     for k, (sequence, s, cuts) in enumerate(zip(sequences, all_samples, parts, strict=True)):
         d = initial_state(of.m, sequence)
-        early = s.step + s.part < _late(of, s)
+        early = s.step + s.part < _count_delayed_steps(of, s)
         states = guesses(of.m, d, s, cuts, of.history) if len(cuts) > 1 else [_state(d)]
         for i, cut in enumerate(cuts):
             final = i + 1 == len(cuts)
@@ -88,11 +88,11 @@ def make_pieces(
             tie = 0.0 if final else 1 / of.tolerance
             made.append(_piece(of, d, s, cut, ids, steps, states[i : i + 2], tie))
     most = max(len(ids) for _, ids in places)
-    padded = [_pad(p, most) for p in made]
+    padded = [_pad_piece(p, most) for p in made]
     return jax.tree.map(lambda *a: _stack_pieces(a, of.m.qpos0.dtype), *padded), places
 
 
-def _late(of: PieceSettings, s: Samples) -> np.ndarray:
+def _count_delayed_steps(of: PieceSettings, s: Samples) -> np.ndarray:
     """Return the steps after the start in which a delayed sample precedes the start, (S,)."""
     late = np.array([of.late.get(signal(of.m, n).name, 0.0) for n in s.names])
     return late[s.signal]
@@ -126,7 +126,7 @@ def _piece(
     )
 
 
-def _pad(piece: Piece, most: int) -> Piece:
+def _pad_piece(piece: Piece, most: int) -> Piece:
     places = {n: np.pad(getattr(piece, n), (0, most - len(piece.step))) for n in _SAMPLE_FIELDS}
     return piece._replace(**places)
 

@@ -58,10 +58,10 @@ def report(
     _matplotlib("figure")  # figures that fail are left out, but a missing package is an error
     parts = [
         f"<h1>{html(title)}</h1>",
-        _summary(found, held),
+        _summary_text(found, held),
         *(f'<p class="warning">{html(w, MAX_MESSAGE)}</p>' for w in found.warnings),
         "<h2>Parameters</h2>",
-        _table(found, level),
+        _parameter_table(found, level),
         "<h2>Measured and predicted</h2>",
         _signals(found.problem, found.problem.predictions(found.x), signals),
     ]
@@ -82,7 +82,7 @@ def report(
     return page
 
 
-def _summary(found: Fit, held: Validation | None) -> str:
+def _summary_text(found: Fit, held: Validation | None) -> str:
     u = found.uncertainty
     noise = (
         f"chi2 per degree of freedom {u.noise**2:.4g}"
@@ -101,7 +101,7 @@ def _summary(found: Fit, held: Validation | None) -> str:
     return f"<p>{'; '.join(said)}.</p>"
 
 
-def _table(found: Fit, level: float) -> str:
+def _parameter_table(found: Fit, level: float) -> str:
     nominal = np.asarray(found.parameters.numbers(found.parameters.nominal()), np.float64)
     head = f"<tr><th>name<th>first guess<th>value<th>sd<th>{level:.0%} interval<th>sd / value</tr>"
     columns = zip(found.names, nominal, found.values, found.sd, found.intervals(level), strict=True)
@@ -130,7 +130,7 @@ def _signals(problem: Problem, predictions: list[np.ndarray], most: int) -> str:
 
 
 def _signal(title: str, s: Any, p: np.ndarray, ids: np.ndarray) -> str:
-    figure, (above, below) = _figure(2, 1, (5.2, 3.0), heights=[2.2, 1])
+    figure, (above, below) = _make_figure(2, 1, (5.2, 3.0), heights=[2.2, 1])
     t = s.time[ids]
     above.plot(t, s.value[ids], ".", color=_CURVE_COLORS["measured"], ms=3, label="measured")
     above.plot(t, p[ids], color=_CURVE_COLORS["predicted"], lw=1.2, label="predicted")
@@ -147,7 +147,7 @@ def _correlations(found: Fit) -> str:
     n = found.parameters.size
     names = [mathtext(name) for name in found.parameters.coordinates]
     side = 2.5 + 0.28 * n
-    figure, (axes,) = _figure(1, 1, (side + 1, side))
+    figure, (axes,) = _make_figure(1, 1, (side + 1, side))
     shown = axes.imshow(found.correlation, cmap="RdBu_r", vmin=-1, vmax=1)
     axes.set_xticks(range(n), names, rotation=90, fontsize=7)
     axes.set_yticks(range(n), names, fontsize=7)
@@ -162,7 +162,7 @@ def _correlations(found: Fit) -> str:
 
 
 def _starts(found: Fit) -> str:
-    figure, (axes,) = _figure(1, 1, (5.2, 2.8))
+    figure, (axes,) = _make_figure(1, 1, (5.2, 2.8))
     histories = np.asarray(found.solutions.history, np.float64)
     for history, cost in zip(histories, found.costs, strict=True):
         way = np.append(history[np.isfinite(history)], cost)
@@ -184,7 +184,7 @@ def _draw_or_explain(draw: Callable[..., str], *what: Any) -> str:
         return f'<p class="warning">{html(message, MAX_MESSAGE)}</p>'
 
 
-def _figure(rows: int, columns: int, size: tuple[float, float], heights=None) -> tuple:
+def _make_figure(rows: int, columns: int, size: tuple[float, float], heights=None) -> tuple:
     """Return a figure without a window, and its axes."""
     home = _matplotlib("figure")
     figure = home.Figure(figsize=size, layout="constrained")

@@ -25,8 +25,8 @@ from jaxsim.identify.pieces import Piece, PieceSettings, choose_unknowns, make_p
 from jaxsim.identify.search.sensitivity import (
     RolloutInputs,
     changed_leaves,
+    replace_leaves,
     sensitivities,
-    with_leaves,
 )
 from jaxsim.identify.sequences import STATE_SIGNALS, Sequence, sample_recording
 from jaxsim.identify.shooting import cuts
@@ -264,7 +264,7 @@ class Problem:
     def _piece(self, theta: jax.Array, z: jax.Array, piece: Piece) -> tuple[jax.Array, jax.Array]:
         """Return the rows of a piece, and its end in the tangent of the next start."""
         motion = self._motion(theta, z, piece)
-        m = with_leaves(self.m, motion.fields)
+        m = replace_leaves(self.m, motion.fields)
         d = piece.start.replace(**motion.state)
         record = ("sensordata", "qpos", "qvel", *(["act"] if m.na else []))
         _, after = rollout(m, d, ctrl=motion.ctrl, record=record)
@@ -280,11 +280,13 @@ class Problem:
     def _motion(self, theta: jax.Array, z: jax.Array, piece: Piece) -> RolloutInputs:
         """Return the inputs of the rollout of a piece."""
         leaves = self._leaves(theta)
-        m = with_leaves(self.m, leaves)
+        m = replace_leaves(self.m, leaves)
         tuned = self.parameters.signals(theta)
         d = self._move_start(m, piece.start, z)
         names = [f"ctrl:{n}" for n in self._controls]
-        ctrl = delay_controls(piece.ctrl, self.history, _tuning(tuned, names, m.opt.timestep))
+        ctrl = delay_controls(
+            piece.ctrl, self.history, _signal_corrections(tuned, names, m.opt.timestep)
+        )
         return RolloutInputs(leaves, {n: getattr(d, n) for n in STATE_SIGNALS}, ctrl)
 
     def _observe(self, before: Data, after: Data) -> jax.Array:
@@ -299,7 +301,7 @@ class Problem:
         tuned = self.parameters.signals(theta)
         names = [s.name for s in self._signals]
         signals = len(self._columns)
-        tuning = _tuning(tuned, names, self.m.opt.timestep)
+        tuning = _signal_corrections(tuned, names, self.m.opt.timestep)
         rows = _compare_samples(table[:, :signals], piece, *tuning)
         return rows, self._end(table[piece.last - 1, signals:], piece)
 
@@ -373,7 +375,7 @@ def _compare_samples(table: jax.Array, piece: Piece, gain, offset, delay) -> jax
     return piece.weight * (gain[which] * p + offset[which] - piece.value)
 
 
-def _tuning(tuned: Mapping, names: Many[str], h: jax.Array) -> tuple[jax.Array, ...]:
+def _signal_corrections(tuned: Mapping, names: Many[str], h: jax.Array) -> tuple[jax.Array, ...]:
     """Return gain, offset and delay in steps of each name, (n,) each."""
     gain, offset, delay = (
         jnp.stack([tuned.get((n, field), jnp.full((), rest, h.dtype)) for n in names])

@@ -84,14 +84,14 @@ class TimeSeries:
         columns = [self.names.index(name) for name in names]
         return TimeSeries(self.times, self.values[:, columns], tuple(names))
 
-    def between(self, start: float, end: float) -> "TimeSeries":
+    def slice_time(self, start: float, end: float) -> "TimeSeries":
         """Return the samples with start <= time <= end [s]."""
         kept = (self.times >= start) & (self.times <= end)
         return TimeSeries(self.times[kept], self.values[kept], self.names)
 
     def write(self, path: str | Path) -> None:
         """Write a .csv or .npz file, in the layout of the module's documentation."""
-        if _suffix(path) == ".npz":
+        if _file_suffix(path) == ".npz":
             with whole_file(path) as part:
                 np.savez(part, times=self.times, values=self.values, names=np.array(self.names))
             return
@@ -99,7 +99,7 @@ class TimeSeries:
             rows = csv.writer(file)
             rows.writerow(["time", *self.names])
             for time, row in zip(self.times, self.values, strict=True):
-                rows.writerow([repr(float(time)), *(_text(x) for x in row)])
+                rows.writerow([repr(float(time)), *(_format_number(x) for x in row)])
 
 
 def read_series(path: str | Path, columns: Mapping[str, str] | None = None) -> TimeSeries:
@@ -114,11 +114,11 @@ def read_series(path: str | Path, columns: Mapping[str, str] | None = None) -> T
       ValueError: the file does not have this layout; cites the line.
       OSError: it cannot be read.
     """
-    read = _read_npz if _suffix(path) == ".npz" else _read_csv
+    read = _read_npz if _file_suffix(path) == ".npz" else _read_csv
     return read(path, columns or {})
 
 
-def _suffix(path: str | Path) -> str:
+def _file_suffix(path: str | Path) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in (".csv", ".npz"):
         raise ValueError(f"{path}: expected a .csv or .npz file")
@@ -161,7 +161,7 @@ def _read_csv(path: str | Path, columns: Mapping[str, str]) -> TimeSeries:
             raise ValueError(f"{place}: {error}") from None
         written = ""
         if names:
-            rows.append(_row(place, cells, names, time, rows))
+            rows.append(_parse_row(place, cells, names, time, rows))
             continue
         names = [columns.get(cell, cell) for cell in cells]
         time = names.index("time") if columns and "time" in names else 0
@@ -179,7 +179,7 @@ def _read_csv(path: str | Path, columns: Mapping[str, str]) -> TimeSeries:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _row(
+def _parse_row(
     place: str, cells: list[str], names: list[str], time: int, before: list[list[float]]
 ) -> list[float]:
     """Return the numbers of one line; those of column `time` increase."""
@@ -200,5 +200,5 @@ def _row(
     return numbers
 
 
-def _text(x: float) -> str:
+def _format_number(x: float) -> str:
     return "" if np.isnan(x) else repr(float(x))

@@ -20,8 +20,8 @@ from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.capacity.capacity import with_capacity
 from jaxsim.io.capacity.prisms import prisms_under, prisms_under_elements
 from jaxsim.io.hulls import hull_tables
-from jaxsim.io.order import mesh_order, shell_order
 from jaxsim.io.plugins import plugin_numbers
+from jaxsim.io.search_order import mesh_order, shell_order
 from jaxsim.io.unsupported import ElementLocations, unsupported_features
 from jaxsim.model.fields import Record
 from jaxsim.model.flex_tables import flex_tables
@@ -48,7 +48,7 @@ def assemble(
     pairs: int | None = None,
     smooth: float | None = None,
     origin: str | None = None,
-    places: ElementLocations | None = None,
+    locations: ElementLocations | None = None,
     plugins: Sequence[str] = (),
 ) -> Model:
     """Make the Model of compiled tables.
@@ -62,7 +62,7 @@ def assemble(
       pairs: capacity for near pairs of each group; None: a default (`capacity/capacity.py`).
       smooth: distance at which contacts start to act [m]; None or 0: only in contact.
       origin: file the model came from, for messages.
-      places: source locations of the objects of each kind, by id, for messages.
+      locations: source locations of the objects of each kind, by id, for messages.
       plugins: name of the plugin of each instance.
 
     Returns:
@@ -73,24 +73,26 @@ def assemble(
     """
     fields = {**fields, **plugin_numbers(fields, plugins)}
     sizes = {name: int(value) for name, value in fields.items() if _is_count(value)}
-    leaves = {name: _leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)}
+    leaves = {
+        name: _convert_leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)
+    }
     static = {name: value for name, value in fields.items() if name not in leaves}
     tables = _tables(static, names, plugins)
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
     tables |= _derived_tables(fields, SMOOTHING_CUTOFF * (smooth or 0))
     if smooth:
-        leaves["smooth"] = _leaf("smooth", Model.fields["smooth"], smooth, sizes)
+        leaves["smooth"] = _convert_leaf("smooth", Model.fields["smooth"], smooth, sizes)
 
     # All on the host until the structure has what follows from the whole model, which goes to the
     # device at once.
     m = Model(
         structure=Structure(tables),
-        opt=_record(Option, opt, sizes),
-        stat=_record(Statistic, stat, sizes),
+        opt=_assemble_record(Option, opt, sizes),
+        stat=_assemble_record(Statistic, stat, sizes),
         **leaves,
     )
     m = with_capacity(m, contacts, pairs)
-    m = m.with_tables(**unsupported_features(m, places or {}, origin))
+    m = m.with_tables(**unsupported_features(m, locations or {}, origin))
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return jax.device_put(m)
@@ -117,7 +119,9 @@ def _tables(
     registered plugins and colliders."""
     return {
         **{
-            name: _table(value) for name, value in static.items() if not _PATH_FIELD.fullmatch(name)
+            name: _convert_table(value)
+            for name, value in static.items()
+            if not _PATH_FIELD.fullmatch(name)
         },
         "names": tuple((kind, tuple(of_kind)) for kind, of_kind in sorted(names.items())),
         "plugin_keys": tuple(plugin_key(name) for name in plugins),
@@ -196,13 +200,15 @@ def _real_fields(record: type[Record], given: _ModelTables):
     )
 
 
-def _record(record: type[Record], given: _ModelTables, sizes: Mapping[str, int]) -> Any:
-    values = {name: _leaf(name, f, given[name], sizes) for name, f in _real_fields(record, given)}
+def _assemble_record(record: type[Record], given: _ModelTables, sizes: Mapping[str, int]) -> Any:
+    values = {
+        name: _convert_leaf(name, f, given[name], sizes) for name, f in _real_fields(record, given)
+    }
     statics = {n: int(given[n]) for n, f in record.fields.items() if f.static and n in given}
     return record(**values, **statics)
 
 
-def _leaf(name: str, field, value, sizes: Mapping[str, int]) -> np.ndarray:
+def _convert_leaf(name: str, field, value, sizes: Mapping[str, int]) -> np.ndarray:
     # Convert and copy with numpy: JAX would compile a program for each shape.
     value = np.array(value, dtype=jax.dtypes.canonicalize_dtype(np.float64))
     dims = field.dims(sizes)
@@ -215,7 +221,7 @@ def _is_count(value) -> bool:
     return isinstance(value, int | np.integer)
 
 
-def _table(value):
+def _convert_table(value):
     """Return a structure table: a Python value for a single number, otherwise numpy."""
     if isinstance(value, np.ndarray) and value.ndim:
         return value

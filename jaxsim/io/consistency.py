@@ -126,7 +126,7 @@ def _check_ids(s: Structure) -> None:
         for name in names.split():
             _check_between(name, getattr(s, name), least, getattr(s, count) - 1, count)
     for name in tables.PARENT_TABLES:
-        parent = _whole(s, name)
+        parent = _widen_table(s, name)
         # the world is its own parent
         late = np.flatnonzero(parent >= np.maximum(np.arange(len(parent)), 1))
         late = late[(late > 0) | (name != "body_parentid")]
@@ -138,7 +138,7 @@ def _check_ids(s: Structure) -> None:
 
 def _check_spans(s: Structure) -> None:
     for adr, num, count, marked in tables.SPANS:
-        start, length, most = _whole(s, adr), _whole(s, num), getattr(s, count)
+        start, length, most = _widen_table(s, adr), _widen_table(s, num), getattr(s, count)
         _check_between(num, length, 0, most, count)
         used = length > 0
         _check_between(adr, start, -1, most, count)
@@ -160,11 +160,11 @@ def _check_images(s: Structure) -> None:
         ("hfield", ("hfield_nrow", "hfield_ncol"), "nhfielddata"),
         ("tex", ("tex_height", "tex_width", "tex_nchannel"), "ntexdata"),
     ):
-        adr, most = _whole(s, f"{kind}_adr"), getattr(s, count)
+        adr, most = _widen_table(s, f"{kind}_adr"), getattr(s, count)
         for name in sizes:
             _check_between(name, getattr(s, name), 0, _MAX_INT32, "the limit")
         # In floating point, because the product of three sizes may overflow integers.
-        length = np.prod([_whole(s, name).astype(np.float64) for name in sizes], axis=0)
+        length = np.prod([_widen_table(s, name).astype(np.float64) for name in sizes], axis=0)
         _check_between(f"{kind}_adr and size", np.where(adr >= 0, adr + length, 0), 0, most, count)
 
 
@@ -172,7 +172,7 @@ def _check_joints(s: Structure) -> None:
     _check_kind("jnt_type", s.jnt_type, JointType)
     width = np.array([_WIDTHS[JointType(kind)] for kind in s.jnt_type], int).reshape(-1, 2)
     for i, (adr, count) in enumerate((("jnt_qposadr", "nq"), ("jnt_dofadr", "nv"))):
-        start, most = _whole(s, adr), getattr(s, count)
+        start, most = _widen_table(s, adr), getattr(s, count)
         _check_between(adr, start, 0, most, count)
         _check_between(f"{adr} and its width", start + width[:, i], 0, most, count)
         if width[:, i].sum() != most:
@@ -194,21 +194,21 @@ def _check_histories(s: Structure) -> None:
     """Check that buffers of samples end within the history."""
     for kind, width in (("actuator", s.actuator_ctrlnum), ("sensor", s.sensor_dim)):
         name = f"{kind}_historyadr"
-        first, samples = _whole(s, name), _whole(s, f"{kind}_history")[:, 0]
+        first, samples = _widen_table(s, name), _widen_table(s, f"{kind}_history")[:, 0]
         end = first + 2 + samples * (1 + width.astype(int))
         bad = (first >= 0) & ((samples <= 0) | (end > s.nhistory))
         if bad.any():
-            place = _at(name, first, np.argwhere(bad))
+            place = _first_wrong_entry(name, first, np.argwhere(bad))
             raise AssetError(f"{place}: its samples exceed nhistory {s.nhistory}")
 
 
 def _check_local(s: Structure) -> None:
     for name, span, num in tables.LOCAL_NUMBERS:
-        values = _whole(s, name)
+        values = _widen_table(s, name)
         most = np.zeros(len(values), np.int64)
-        most[_rows(s, *span)] = np.repeat(getattr(s, num), getattr(s, span[1]))
+        most[_concatenate_spans(s, *span)] = np.repeat(getattr(s, num), getattr(s, span[1]))
         _check_below(name, values, most.reshape(-1, *[1] * (values.ndim - 1)))
-    _check_below("mesh_extrema", _whole(s, "mesh_extrema"), s.mesh_vertnum[:, None])
+    _check_below("mesh_extrema", _widen_table(s, "mesh_extrema"), s.mesh_vertnum[:, None])
 
 
 def _check_polygons(s: Structure) -> None:
@@ -218,12 +218,12 @@ def _check_polygons(s: Structure) -> None:
         ("mesh_vert", "mesh_polymap", "mesh_polymap", "mesh_polynum"),
     ):
         most_of_item = np.zeros(len(getattr(s, f"{owned}adr")), np.int64)
-        most_of_item[_rows(s, f"{item}adr", f"{item}num")] = np.repeat(
+        most_of_item[_concatenate_spans(s, f"{item}adr", f"{item}num")] = np.repeat(
             getattr(s, num), getattr(s, f"{item}num")
         )
-        values = _whole(s, entry)
+        values = _widen_table(s, entry)
         most = np.zeros(len(values), np.int64)
-        most[_rows(s, f"{owned}adr", f"{owned}num")] = np.repeat(
+        most[_concatenate_spans(s, f"{owned}adr", f"{owned}num")] = np.repeat(
             most_of_item, getattr(s, f"{owned}num")
         )
         _check_below(entry, values, most)
@@ -231,7 +231,7 @@ def _check_polygons(s: Structure) -> None:
 
 def _check_hulls(s: Structure) -> None:
     """Check that support-map cells have parts, and that parts have candidates or a fan."""
-    first, power = np.divmod(_whole(s, "hull_cell"), 8)
+    first, power = np.divmod(_widen_table(s, "hull_cell"), 8)
     _check_between("hull_cell", first, 0, s.nhullpart, "nhullpart")
     _check_between("hull_cell and its parts", first + 4**power, 0, s.nhullpart, "nhullpart")
     _check_between("hull_part", s.hull_part, -s.nhullfan, s.nhullvert - 1, "nhullvert")
@@ -239,9 +239,9 @@ def _check_hulls(s: Structure) -> None:
         raise AssetError("nhullpoint is not the number of vertices in hull_vertid")
 
 
-def _rows(s: Structure, adr: str, num: str) -> np.ndarray:
+def _concatenate_spans(s: Structure, adr: str, num: str) -> np.ndarray:
     """Return the rows of all spans, concatenated."""
-    start, length = _whole(s, adr), _whole(s, num)
+    start, length = _widen_table(s, adr), _widen_table(s, num)
     before = np.cumsum(length) - length
     return np.repeat(start - before, length) + np.arange(length.sum())
 
@@ -296,7 +296,7 @@ def _is_row(row: object, form: tuple) -> bool:
     return all(isinstance(value, kind) for value, kind in zip(row, form, strict=True))
 
 
-def _whole(s: Structure, name: str) -> np.ndarray:
+def _widen_table(s: Structure, name: str) -> np.ndarray:
     """Return a table in a type wide enough to add up its entries."""
     return np.asarray(getattr(s, name)).astype(np.int64)
 
@@ -306,22 +306,26 @@ def _check_kind(name: str, values: np.ndarray, kinds: Iterable[int]) -> None:
     if not found.issubset(kinds):
         known = sorted(int(kind) for kind in kinds)
         bad = np.argwhere(~np.isin(values, known))
-        raise AssetError(f"{_at(name, values, bad)}, expected one of {known}")
+        raise AssetError(f"{_first_wrong_entry(name, values, bad)}, expected one of {known}")
 
 
 def _check_below(name: str, values: np.ndarray, most: np.ndarray) -> None:
     wrong = (values < -1) | (values >= most)
     if wrong.any():
-        raise AssetError(f"{_at(name, values, np.argwhere(wrong))}, more than its owner has")
+        raise AssetError(
+            f"{_first_wrong_entry(name, values, np.argwhere(wrong))}, more than its owner has"
+        )
 
 
 def _check_between(name: str, values: np.ndarray, least: int, most: int, count: str) -> None:
     # The common case first: a model has two hundred tables.
     if values.size and (values.min() < least or values.max() > most):
         bad = np.argwhere((values < least) | (values > most))
-        raise AssetError(f"{_at(name, values, bad)}, expected {least} to {most} ({count})")
+        raise AssetError(
+            f"{_first_wrong_entry(name, values, bad)}, expected {least} to {most} ({count})"
+        )
 
 
-def _at(name: str, values: np.ndarray, bad: np.ndarray) -> str:
+def _first_wrong_entry(name: str, values: np.ndarray, bad: np.ndarray) -> str:
     """Return the first wrong entry of a table, with its index and value."""
     return f"{name}[{', '.join(map(str, bad[0]))}] is {values[tuple(bad[0])]}"

@@ -81,11 +81,11 @@ def _concatenate_maps(fields: CompiledFields, meshes: np.ndarray) -> dict[str, A
         "nhullfan": fans,
         "nhullvert": vertices,
         "nhullmost": most,
-        "hull_cell": _rows(cell, CUBE_FACES * CELLS_PER_EDGE * CELLS_PER_EDGE),
-        "hull_part": _rows(part),
-        "hull_pole": _rows(pole, 2),
-        "hull_slice": _rows(slices, FAN_SLICES),
-        "hull_vertid": _rows(vertex),
+        "hull_cell": _stack_rows(cell, CUBE_FACES * CELLS_PER_EDGE * CELLS_PER_EDGE),
+        "hull_part": _stack_rows(part),
+        "hull_pole": _stack_rows(pole, 2),
+        "hull_slice": _stack_rows(slices, FAN_SLICES),
+        "hull_vertid": _stack_rows(vertex),
     }
 
 
@@ -95,7 +95,7 @@ def _support_map(fields: CompiledFields, mesh: int) -> SupportMap:
     return support_map(vertex, fields["mesh_graph"][fields["mesh_graphadr"][mesh] :])
 
 
-def _rows(parts: list[np.ndarray], *width: int) -> np.ndarray:
+def _stack_rows(parts: list[np.ndarray], *width: int) -> np.ndarray:
     """Return concatenated parts as rows of this width."""
     joined = np.concatenate([p.ravel() for p in parts]) if parts else np.zeros(0)
     return joined.reshape(-1, *width).astype(np.int32)

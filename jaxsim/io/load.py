@@ -10,7 +10,7 @@ from jaxsim.assets.source.provider import display_name
 from jaxsim.compile import compile_file, compile_spec, compile_string
 from jaxsim.compile.context import Compiled
 from jaxsim.io.assemble import assemble, freed_model
-from jaxsim.io.phase import phase
+from jaxsim.io.phase import named_phase
 from jaxsim.io.save import from_bytes, is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
@@ -20,7 +20,7 @@ from jaxsim.physics.constants.length_range import find_length_ranges
 from jaxsim.spec import Spec
 
 
-@phase("load the model")
+@named_phase("load the model")
 def load_model(
     source: str | PathLike[str] | Spec,
     assets: Mapping[str, bytes] | None = None,
@@ -85,8 +85,8 @@ def load_model(
         origin = fspath(source)
         data = file_contents(origin, assets)
         if is_saved(data):
-            m = _with_length(from_bytes(data, origin), smooth)
-            return freed_model(_with_capacity(m, contacts, pairs), free)
+            m = _set_smoothing_length(from_bytes(data, origin), smooth)
+            return freed_model(_set_capacities(m, contacts, pairs), free)
         compiled = compile_file(origin, assets, data)
     return freed_model(_model_of_compilation(compiled, origin, contacts, pairs, smooth), free)
 
@@ -108,7 +108,7 @@ def _model_of_compilation(
         pairs=pairs,
         smooth=smooth,
         origin=None if origin is None else display_name(origin),
-        places=compiled.places,
+        locations=compiled.locations,
         plugins=compiled.plugins,
     )
     wanted = compiled.length_ranges
@@ -140,7 +140,7 @@ def is_xml_text(source: str | PathLike[str]) -> bool:
     return isinstance(source, str) and source.lstrip().startswith("<")
 
 
-def _with_capacity(m: Model, contacts: int | None, pairs: int | None) -> Model:
+def _set_capacities(m: Model, contacts: int | None, pairs: int | None) -> Model:
     """Return a saved model with other capacities of contacts and near pairs, where they are
     given."""
     room = {"ncontact": contacts, "nnear": pairs}
@@ -148,7 +148,7 @@ def _with_capacity(m: Model, contacts: int | None, pairs: int | None) -> Model:
     return m.replace(structure=m.structure.replace(**given)) if given else m
 
 
-def _with_length(m: Model, smooth: float | None) -> Model:
+def _set_smoothing_length(m: Model, smooth: float | None) -> Model:
     """Return a saved model with another smoothing length, if one is given; 0 removes it."""
     if smooth is None:
         return m

@@ -15,7 +15,7 @@ _active: list[str] = []
 
 
 @contextmanager
-def phase(name: str) -> Iterator[None]:
+def named_phase(name: str) -> Iterator[None]:
     """Run the enclosed block as a named phase, such as "compile the learner"."""
     with contextlib.ExitStack() as stack:
         for listener in _listeners:

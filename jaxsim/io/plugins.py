@@ -37,7 +37,7 @@ def plugin_numbers(fields: _PluginTables, names: Sequence[str]) -> dict[str, Any
             continue
         config = settings_in(known[name], fields["plugin_attr"], at)
         start[adr : adr + num] = np.asarray(known[name].state(config), float).ravel()
-        params.append(_flat(known[name], config))
+        params.append(_flatten_params(known[name], config))
     number = np.array([len(p) for p in params[1:]], np.int32)
     return {
         "plugin_state0": start,
@@ -48,7 +48,7 @@ def plugin_numbers(fields: _PluginTables, names: Sequence[str]) -> dict[str, Any
     }
 
 
-def _flat(plugin: Plugin, config: Config) -> np.ndarray:
+def _flatten_params(plugin: Plugin, config: Config) -> np.ndarray:
     """Return the parameters of an instance as one vector."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(plugin.params(config))]
     for leaf in leaves:

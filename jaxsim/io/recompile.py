@@ -16,8 +16,8 @@ from jaxsim.compile.identity import IDENTITY_KINDS, Identity, identities_by_name
 from jaxsim.io.load import load_model
 from jaxsim.model.allocate import kept_names
 from jaxsim.model.data import JUST_AWAKE, Data
+from jaxsim.model.indices import act_indices, ctrl_indices, dof_indices, qpos_indices
 from jaxsim.model.model import Model
-from jaxsim.model.places import act_indices, ctrl_indices, dof_indices, qpos_indices
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arguments import check_model
 from jaxsim.physics.make_data import make_data
@@ -103,7 +103,7 @@ class _Part(NamedTuple):
     blocks: tuple[tuple[str, Callable[[Structure], Blocks]], ...]
 
 
-def _one_slot_each(size: str) -> Callable[[Structure], Blocks]:
+def _single_slots(size: str) -> Callable[[Structure], Blocks]:
     """Return one slot for each object."""
     return lambda s: [np.array([i]) for i in range(getattr(s, size))]
 
@@ -181,8 +181,8 @@ _PARTS = {
     "qfrc_applied": _DOFS,
     "act": _Part((("actuator", _slots_of(act_indices, "nactuator")),)),
     "ctrl": _Part((("actuator", _slots_of(ctrl_indices, "nactuator")),)),
-    "xfrc_applied": _Part((("body", _one_slot_each("nbody")),)),
-    "eq_active": _Part((("equality", _one_slot_each("neq")),)),
+    "xfrc_applied": _Part((("body", _single_slots("nbody")),)),
+    "eq_active": _Part((("equality", _single_slots("neq")),)),
     "mocap_pos": _MOCAP,
     "mocap_quat": _MOCAP,
     "flexvert_lambda": _VERTICES,

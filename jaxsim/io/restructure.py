@@ -14,14 +14,14 @@ import numpy as np
 from jaxsim.enums import JointType
 from jaxsim.errors import AssetError
 from jaxsim.io.capacity.capacity import with_capacity
-from jaxsim.io.capacity.near import near_at_start
-from jaxsim.io.capacity.start import boxes_at_start
+from jaxsim.io.capacity.initial_poses import boxes_at_start
+from jaxsim.io.capacity.near_pairs import near_at_start
 from jaxsim.io.consistency import check_structure
 from jaxsim.io.unsupported import unsupported_features
 from jaxsim.model.model import Model
 from jaxsim.model.structure import CHANGEABLE, Structure
-from jaxsim.physics.collision.convex.hull import collidable_geoms, without_hull
-from jaxsim.physics.refusal import describe_object
+from jaxsim.physics.collision.convex.hull import collidable_geoms, geoms_without_hull
+from jaxsim.physics.unsupported import describe_object
 from jaxsim.spelling import remedy
 
 # Range that belongs to each limit flag, and the kind of object.
@@ -62,22 +62,22 @@ def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -
         raise ValueError(
             "replace_structure: tables decide the program: change them outside of jit, vmap, grad"
         )
-    values = {name: _table(m, name, value) for name, value in tables.items()}
+    values = {name: _convert_table(m, name, value) for name, value in tables.items()}
     for name in values.keys() & _LIMIT_RANGES.keys():
         _check_range(m, name, values[name])
-    structure = _with_bodies(m.structure.replace(**values))
+    structure = _set_body_masks(m.structure.replace(**values))
     try:
         check_structure(structure)
     except AssetError as error:
         raise ValueError(f"replace_structure: {error}") from None
     new = m.replace_unchecked({"structure": structure}, native=False)
     if _CONTACT_TABLES & values.keys():
-        new = _with_contacts(m, new, contacts)
+        new = _set_contact_pairs(m, new, contacts)
     refused = unsupported_features(new, {}, None)
     return new.replace_unchecked({"structure": new.structure.replace(**refused)}, native=False)
 
 
-def _with_bodies(s: Structure) -> Structure:
+def _set_body_masks(s: Structure) -> Structure:
     """Return the structure with the collision masks of bodies, the union over their geoms."""
     tables = {}
     for name in ("contype", "conaffinity"):
@@ -88,7 +88,7 @@ def _with_bodies(s: Structure) -> Structure:
     return s.replace(**tables) if tables else s
 
 
-def _table(m: Model, name: str, value: Any) -> np.ndarray:
+def _convert_table(m: Model, name: str, value: Any) -> np.ndarray:
     """Return a new table, of the type and shape of the old one."""
     if name not in CHANGEABLE:
         if name in m.fields:
@@ -127,10 +127,10 @@ def _check_range(m: Model, name: str, limited: np.ndarray) -> None:
         )
 
 
-def _with_contacts(m: Model, new: Model, contacts: int | None) -> Model:
+def _set_contact_pairs(m: Model, new: Model, contacts: int | None) -> Model:
     """Return the model with the pairs and the contact capacity of its new collision masks."""
     was, now = (collidable_geoms(partial(getattr, a.structure)) for a in (m, new))
-    lacks = np.flatnonzero(now & ~was & without_hull(new.structure))
+    lacks = np.flatnonzero(now & ~was & geoms_without_hull(new.structure))
     if len(lacks):
         which = describe_object(m, "geom", int(lacks[0]))
         raise ValueError(

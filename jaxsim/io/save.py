@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from jaxsim.atomic_write import write_whole
-from jaxsim.errors import AssetError, ModelError, Problem, SourceLocation
+from jaxsim.errors import AssetError, LocatedProblem, ModelError, SourceLocation
 from jaxsim.extend.registry import local_keys
 from jaxsim.io.assemble import warn_unsupported
 from jaxsim.io.consistency import check_consistency
@@ -82,7 +82,7 @@ def from_bytes(data: bytes, name: str = "<bytes>") -> Model:
         header, arrays = unpack(data)
         m = _model(header, arrays, name)
     except AssetError as error:
-        raise ModelError(Problem(SourceLocation(name), str(error))) from None
+        raise ModelError(LocatedProblem(SourceLocation(name), str(error))) from None
     if m.unsupported:
         warn_unsupported(m.unsupported)
     return m
@@ -131,7 +131,7 @@ def _model(header: Any, arrays: list[np.ndarray], name: str) -> Model:
             # Convert with numpy: JAX would compile a program for each shape.
             return np.array(value, wanted if value.dtype == saved else value.dtype)
 
-        m = _record(Model, header["model"], arrays, leaf)
+        m = _decode_record(Model, header["model"], arrays, leaf)
     except AssetError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
@@ -161,7 +161,7 @@ def _check_writer(header: dict[str, Any]) -> None:
             raise AssetError(f"saved by {other}; {remedy}")
 
 
-def _record(
+def _decode_record(
     kind: type[Record], given: dict[str, Any], arrays: list[np.ndarray], leaf: Callable
 ) -> Any:
     """Return the record that `_encode` converted."""
@@ -169,7 +169,7 @@ def _record(
     for name, field in kind.fields.items():
         value = given[name]
         if field.nested is not None and value is not None:
-            values[name] = _record(field.nested, value, arrays, leaf)
+            values[name] = _decode_record(field.nested, value, arrays, leaf)
         elif name == "structure":
             values[name] = _structure({key: _decode(v, arrays) for key, v in value.items()})
         else:

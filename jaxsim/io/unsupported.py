@@ -16,23 +16,23 @@ from jaxsim.model.model import NO_CONTACTS, Model
 from jaxsim.model.switch.clashes import find_clashes
 from jaxsim.physics.actuator import actuation, transmission
 from jaxsim.physics.collision import contacts
-from jaxsim.physics.flex import refusals as flexes
+from jaxsim.physics.flex import unsupported as flexes
 from jaxsim.physics.passive import passive
-from jaxsim.physics.refusal import Refusal
 from jaxsim.physics.sensor import sensor, tactile_plan
+from jaxsim.physics.unsupported import Refusal
 
 Refusals = tuple[tuple[str | None, int | None, str], ...]
 ElementLocations = Mapping[str, Sequence[SourceLocation]]
 
 
 def unsupported_features(
-    m: Model, places: ElementLocations, origin: str | None
+    m: Model, locations: ElementLocations, origin: str | None
 ) -> dict[str, Refusals]:
     """Return everything in a model that cannot be simulated, as tables of the structure.
 
     Args:
       m: the model.
-      places: source locations of the objects of each kind, by id; kinds may be absent.
+      locations: source locations of the objects of each kind, by id; kinds may be absent.
       origin: the model's own file, for objects without a location.
 
     Returns:
@@ -42,7 +42,7 @@ def unsupported_features(
 
     def locate(found: Iterable[Refusal]) -> Iterator[tuple[str | None, int | None, str]]:
         for refusal in found:
-            known = places.get(refusal.kind or "", ())
+            known = locations.get(refusal.kind or "", ())
             place = known[refusal.number] if refusal.number < len(known) else SourceLocation(origin)
             yield place.file, place.line, refusal.message
 

@@ -35,10 +35,10 @@ def write_back(spec: Spec, m: Model) -> Spec:
         express, such as a bounding box that differs from that of its geom. The message names the
         fields.
     """
-    return spec_from_tables(spec, _values(m), _values(m.opt), _values(m.stat))
+    return spec_from_tables(spec, _field_values(m), _field_values(m.opt), _field_values(m.stat))
 
 
-def _values(record: Record) -> dict[str, Any]:
+def _field_values(record: Record) -> dict[str, Any]:
     """Return the fields of a record as numpy arrays and numbers, without those that MJCF does not
     set."""
     values = {

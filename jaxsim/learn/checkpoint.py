@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, temporary_name, unfinished
-from jaxsim.errors import InputError, Problem, SourceLocation
+from jaxsim.errors import InputError, LocatedProblem, SourceLocation
 from jaxsim.optional import require
 
 orbax = require("orbax.checkpoint", "rl")
@@ -83,7 +83,7 @@ class Checkpoints:
                 part.rename(final)
         except Exception as error:  # orbax and its libraries raise errors of many types
             raise InputError(
-                Problem(
+                LocatedProblem(
                     SourceLocation(str(self.folder)),
                     f"checkpoint {step} cannot be written: {_reason(error)}; free disk space, then "
                     "continue with --resume",
@@ -172,7 +172,7 @@ class Checkpoints:
         return self.folder / str(step)
 
     def _error(self, message: str) -> InputError:
-        return InputError(Problem(SourceLocation(str(self.folder)), message))
+        return InputError(LocatedProblem(SourceLocation(str(self.folder)), message))
 
 
 def _write_checksums(folder: Path, step: int, arrays: dict[str, Any], rows: Any) -> None:

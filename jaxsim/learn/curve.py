@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxsim.atomic_write import write_whole
-from jaxsim.errors import InputError, Problem, SourceLocation
+from jaxsim.errors import InputError, LocatedProblem, SourceLocation
 from jaxsim.escape import MAX_MESSAGE, line
 from jaxsim.optional import require
 
@@ -111,11 +111,13 @@ def read_curve(path: Path) -> list[CurveRow]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text in UTF-8"
-        raise InputError(Problem(SourceLocation(str(path)), f"cannot be read: {reason}")) from None
+        raise InputError(
+            LocatedProblem(SourceLocation(str(path)), f"cannot be read: {reason}")
+        ) from None
     head = ",".join(_COLUMN_NAMES)
     if not lines or lines[0] != head:
         raise InputError(
-            Problem(SourceLocation(str(path), 1), f"not a curve: expected the line '{head}'")
+            LocatedProblem(SourceLocation(str(path), 1), f"not a curve: expected the line '{head}'")
         )
     return [
         _row(SourceLocation(str(path), number), line) for number, line in enumerate(lines[1:], 2)
@@ -126,14 +128,14 @@ def _row(place: SourceLocation, line: str) -> CurveRow:
     cells, kinds = line.split(","), typing.get_type_hints(CurveRow)
     if len(cells) != len(_COLUMN_NAMES):
         message = f"expected {len(_COLUMN_NAMES)} numbers, got {len(cells)}"
-        raise InputError(Problem(place, message))
+        raise InputError(LocatedProblem(place, message))
     values: dict[str, Any] = {}
     for name, cell in zip(_COLUMN_NAMES, cells, strict=True):
         try:
             values[name] = kinds[name](cell)
         except ValueError:
             message = f"{name}: expected a number, got {cell[:40]!r}"
-            raise InputError(Problem(place, message)) from None
+            raise InputError(LocatedProblem(place, message)) from None
     return CurveRow(**values)
 
 

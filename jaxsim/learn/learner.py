@@ -22,7 +22,7 @@ from jaxsim.envs.rejax import RejaxEnv
 from jaxsim.envs.state import Observation
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Wrapper
-from jaxsim.io.config import Places
+from jaxsim.io.config import SettingLocations
 from jaxsim.learn.config import Training
 from jaxsim.optional import require
 
@@ -83,7 +83,7 @@ class _Actor:
     columns: tuple[int, ...] = ()
 
     def _action_dist(self, obs: jax.Array) -> Any:
-        return super()._action_dist(_part(self, obs))  # type: ignore[misc]
+        return super()._action_dist(_network_observation(self, obs))  # type: ignore[misc]
 
 
 class _GaussianPart(_Actor, networks.GaussianPolicy):  # type: ignore[name-defined]
@@ -98,14 +98,14 @@ class _ValuePart(networks.VNetwork):  # type: ignore[name-defined]
     columns: tuple[int, ...] = ()
 
     def __call__(self, obs: jax.Array) -> jax.Array:
-        return super().__call__(_part(self, obs))
+        return super().__call__(_network_observation(self, obs))
 
 
 class _QPart(networks.QNetwork):  # type: ignore[name-defined]
     columns: tuple[int, ...] = ()
 
     def __call__(self, obs: jax.Array, action: jax.Array) -> jax.Array:
-        return super().__call__(_part(self, obs), action)
+        return super().__call__(_network_observation(self, obs), action)
 
 
 _PARTIAL_NETWORKS = {
@@ -116,7 +116,7 @@ _PARTIAL_NETWORKS = {
 }
 
 
-def _part(network: Any, obs: jax.Array) -> jax.Array:
+def _network_observation(network: Any, obs: jax.Array) -> jax.Array:
     """Return the part of an observation that a network sees; all of it if it has no columns."""
     columns = getattr(network, "columns", ())
     return obs[..., np.array(columns)] if columns else obs
@@ -134,13 +134,15 @@ ALGORITHMS = {"ppo": _PPO, "sac": _SAC}
 _PRIVILEGED_PREFIX = "privileged"  # prefix of names of observations that the policy does not see
 
 
-def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places) -> Learner:
+def make_learner(
+    worlds: VectorEnv | Wrapper, training: Training, locations: SettingLocations
+) -> Learner:
     """Return the learner of a training.
 
     Args:
       worlds: the worlds of a seed.
       training: the settings.
-      places: source locations of the settings.
+      locations: source locations of the settings.
 
     Raises:
       ConfigError: the data of an update cannot be divided; an observation has no such name.
@@ -149,14 +151,14 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
     count = training.worlds.count
     actions = count * form.get("num_steps", 1)
     if actions % form.get("num_minibatches", 1):
-        raise places.error(
+        raise locations.error(
             "ppo.num_minibatches",
             f"{count} worlds x {form['num_steps']} actions cannot be divided by "
             f"{form['num_minibatches']}",
         )
     updates = training.steps / actions * form.get("num_epochs", 1) * form.get("num_minibatches", 1)
     if updates >= 2**31:
-        raise places.error(
+        raise locations.error(
             "steps", f"makes {updates:.3g} updates of the networks, expected < 2**31"
         )
     initial_std = form.pop("initial_std", None)
@@ -169,9 +171,9 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
     try:
         env = RejaxEnv(worlds)
     except ValueError as error:
-        raise places.error("task", str(error)) from None
+        raise locations.error("task", str(error)) from None
     kind: Any = ALGORITHMS[training.algorithm]
-    parts = _columns(env, training, places)
+    parts = _columns(env, training, locations)
     algorithm = kind.create(env=env, num_envs=count, **sizes, **parts, **form)
     iteration = jax.vmap(algorithm.train_iteration)
     iterations = -(-_MIN_ACTIONS_PER_CALL // actions)
@@ -184,29 +186,31 @@ def make_learner(worlds: VectorEnv | Wrapper, training: Training, places: Places
         # these are integers at first in rejax, and floats later
         statistics = jax.tree.map(lambda x: x.astype(jnp.float32), state.rew_rms_state)
         state = jax.tree.map(_strongly_typed, state.replace(rew_rms_state=statistics))
-        return state if initial_std is None else _with_quiet_policy(state, initial_std)
+        return state if initial_std is None else _set_small_initial_actions(state, initial_std)
 
     def act(state: Any, obs: Observation) -> jax.Array:
         obs = env.flat(obs)
         if algorithm.normalize_observations:
             obs = algorithm.normalize_obs(state.obs_rms_state, obs)
-        return algorithm.actor.apply(state.actor_ts.params, obs, method=_likeliest)
+        return algorithm.actor.apply(state.actor_ts.params, obs, method=_most_likely_action)
 
     return Learner(begin, learn, act, actions * iterations)
 
 
-def _columns(env: RejaxEnv, training: Training, places: Places) -> dict[str, tuple[int, ...]]:
+def _columns(
+    env: RejaxEnv, training: Training, locations: SettingLocations
+) -> dict[str, tuple[int, ...]]:
     """Return the entries of an observation that actor and critic see, if these are not all."""
     public = tuple(n for n in env.names if not n.startswith(_PRIVILEGED_PREFIX))
     if env.names and not (public or training.actor_obs):
-        raise places.error("task", f"all observations are {_PRIVILEGED_PREFIX}; name actor_obs")
+        raise locations.error("task", f"all observations are {_PRIVILEGED_PREFIX}; name actor_obs")
     found = {}
     wanted = {"actor_obs": training.actor_obs or public, "critic_obs": training.critic_obs}
     for name, seen in wanted.items():
         try:
             columns = tuple(env.columns(seen).tolist()) if seen else ()
         except ValueError as error:
-            raise places.error(name, str(error)) from None
+            raise locations.error(name, str(error)) from None
         if seen and set(seen) != set(env.names):
             found[f"{name.removesuffix('_obs')}_columns"] = columns
     return found
@@ -219,7 +223,7 @@ def _strongly_typed(x: jax.Array) -> jax.Array:
     )
 
 
-def _with_quiet_policy(state: Any, std: float) -> Any:
+def _set_small_initial_actions(state: Any, std: float) -> Any:
     """Return the state of a PPO whose first actions are near zero, with a standard deviation.
 
     Last layers a hundred times smaller than usual: M. Andrychowicz et al., What Matters for
@@ -238,9 +242,9 @@ def _annealed_rate(form: dict[str, Any], actions: int, steps: int) -> Any:
     return require("optax", "rl").linear_schedule(form["learning_rate"], 0.0, updates)
 
 
-def _likeliest(policy: Any, obs: jax.Array) -> jax.Array:
+def _most_likely_action(policy: Any, obs: jax.Array) -> jax.Array:
     """Return the most likely action of a policy."""
-    mean = policy.action_mean(policy.features(_part(policy, obs)))
+    mean = policy.action_mean(policy.features(_network_observation(policy, obs)))
     if hasattr(policy, "bij"):  # squashed into the action range
         return policy.action_loc + policy.action_scale * jnp.tanh(mean)
     return jnp.clip(mean, *policy.action_range)

@@ -25,9 +25,9 @@ import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, target_of, write_whole
 from jaxsim.envs.env import Env
-from jaxsim.errors import InputError, Problem, SourceLocation
-from jaxsim.io.config import Places, check_memory, config_text, read_config
-from jaxsim.io.phase import phase
+from jaxsim.errors import InputError, LocatedProblem, SourceLocation
+from jaxsim.io.config import SettingLocations, check_memory, config_text, read_config
+from jaxsim.io.phase import named_phase
 from jaxsim.learn.checkpoint import Checkpoints
 from jaxsim.learn.config import Training
 from jaxsim.learn.curve import Curve, CurveRow
@@ -113,11 +113,11 @@ def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -
     folder = Path(folder)
     if os.path.lexists(folder / _CONFIG_FILE):
         message = "there is a run already; resume it (--resume), or name another folder"
-        raise InputError(Problem(SourceLocation(str(folder)), message))
+        raise InputError(LocatedProblem(SourceLocation(str(folder)), message))
     run = _run(folder, *read_config(file, Training, changes))
     if run.checkpoints.any():
         message = f"there are checkpoints already, but no {_CONFIG_FILE}; name another folder"
-        raise InputError(Problem(SourceLocation(str(folder)), message))
+        raise InputError(LocatedProblem(SourceLocation(str(folder)), message))
     return run
 
 
@@ -135,18 +135,20 @@ def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
     folder = Path(folder)
     if not os.path.lexists(folder / _CONFIG_FILE):
         raise InputError(
-            Problem(SourceLocation(str(folder)), f"there is no run: it has no {_CONFIG_FILE}")
+            LocatedProblem(
+                SourceLocation(str(folder)), f"there is no run: it has no {_CONFIG_FILE}"
+            )
         )
     _check_settings(folder / _CONFIG_FILE)
     return _run(folder, *read_config(folder / _CONFIG_FILE, Training, changes))
 
 
-def _run(folder: Path, training: Training, places: Places) -> Run:
-    env = make_task(training, places)
-    check_memory(places, _needs(env, training))
-    worlds = make_worlds(env, training, places, exploring=True)
-    learner = make_learner(worlds, training, places)
-    quiet = make_worlds(env, training, places, exploring=False)
+def _run(folder: Path, training: Training, locations: SettingLocations) -> Run:
+    env = make_task(training, locations)
+    check_memory(locations, _memory_needs(env, training))
+    worlds = make_worlds(env, training, locations, exploring=True)
+    learner = make_learner(worlds, training, locations)
+    quiet = make_worlds(env, training, locations, exploring=False)
 
     def scores(states: Any, keys: jax.Array) -> Scores:
         return jax.vmap(lambda state: evaluate(quiet, learner.act, state, keys))(states)
@@ -155,7 +157,7 @@ def _run(folder: Path, training: Training, places: Places) -> Run:
     return Run(folder, training, env, learner, scores, checkpoints)
 
 
-def _needs(env: Env, training: Training) -> dict[str, float]:
+def _memory_needs(env: Env, training: Training) -> dict[str, float]:
     """Return lower bounds of the bytes that a training needs, by the setting that causes them."""
     worlds, ppo, sac, seeds = training.worlds, training.ppo, training.sac, training.seeds
     numbers = 4 * (
@@ -235,7 +237,7 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
     except OSError as error:
         message = f"cannot be written: {error.strerror or error}; then continue with --resume"
         raise InputError(
-            Problem(SourceLocation(str(error.filename or run.folder)), message)
+            LocatedProblem(SourceLocation(str(error.filename or run.folder)), message)
         ) from error
     return curve.rows
 
@@ -259,9 +261,9 @@ def _compile_training(run: Run, form: Any) -> _Programs:
         ("the learner", jax.jit(run.learner.learn, donate_argnums=0), (form,)),
         ("the evaluation", jax.jit(run.evaluate), (form, starts)),
     ):
-        with phase(f"trace {name}"):
+        with named_phase(f"trace {name}"):
             lowered = function.lower(*jax.tree.map(_shape, operands))
-        with phase(f"compile {name}"):
+        with named_phase(f"compile {name}"):
             programs.append(lowered.compile())
     return _Programs(*programs)
 
@@ -291,7 +293,7 @@ def _train_to_end(
             step += run.learner.actions
             say(Report(step, ()))
         scores = jax.device_get(programs.score(state, starts))
-        rows = _rows(step, time.monotonic() - began, state, scores)
+        rows = _seed_rows(step, time.monotonic() - began, state, scores)
         curve.add(rows)
         run.checkpoints.save(step, state, [dataclasses.asdict(row) for row in curve.rows])
         _draw(curve, training, step, say)
@@ -326,7 +328,7 @@ def _check_settings(path: Path) -> None:
             "the settings have been modified: the file is damaged, or was edited; "
             "change settings by --set NAME=VALUE, or delete this line to accept them"
         )
-        raise InputError(Problem(SourceLocation(str(path), 1), message))
+        raise InputError(LocatedProblem(SourceLocation(str(path), 1), message))
 
 
 def _digest(text: str) -> str:
@@ -355,7 +357,7 @@ def _is_motion_of(path: Path, step: int) -> bool:
         return False
 
 
-def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[CurveRow]:
+def _seed_rows(step: int, seconds: float, state: Any, scores: Scores) -> list[CurveRow]:
     """Return a row for each seed."""
     episodes = jax.device_get(state.env_state.replace(world=None))
     rows = []
@@ -378,7 +380,7 @@ def _rows(step: int, seconds: float, state: Any, scores: Scores) -> list[CurveRo
     return rows
 
 
-def best(rows: Sequence[CurveRow]) -> int:
+def best_seed(rows: Sequence[CurveRow]) -> int:
     """Return the seed with the highest score."""
     return max(rows, key=lambda row: row.score).seed
 

@@ -16,14 +16,14 @@ from jaxsim.envs.tasks import TASKS, make
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Delayed, FrameStack, Noisy, Pushed, Wrapper
 from jaxsim.identify.forms import linear
-from jaxsim.io.config import Places
+from jaxsim.io.config import SettingLocations
 from jaxsim.learn.config import Training
 from jaxsim.model.model import Model
 
 _DEFAULT_EPISODE_LENGTH = 1000  # actions of an episode of a custom task
 
 
-def make_task(training: Training, places: Places) -> Env:
+def make_task(training: Training, locations: SettingLocations) -> Env:
     """Return the task of a training.
 
     Raises:
@@ -35,21 +35,21 @@ def make_task(training: Training, places: Places) -> Env:
     try:
         if not colon:
             return make(training.task, **given)
-        made = getattr(_import_module(module, places), name)(**given)
+        made = getattr(_import_module(module, locations), name)(**given)
     except (ValueError, ImportError, AttributeError, TypeError) as error:
-        raise places.error("task", str(error)) from None
+        raise locations.error("task", str(error)) from None
     except Exception as error:  # user code
-        raise places.error("task", f"{type(error).__name__}: {error}") from error
+        raise locations.error("task", f"{type(error).__name__}: {error}") from error
     if not isinstance(made, Env):
-        raise places.error("task", f"{training.task} does not create a jaxsim.envs.Env")
+        raise locations.error("task", f"{training.task} does not create a jaxsim.envs.Env")
     return made
 
 
-def _import_module(module: str, places: Places) -> ModuleType:
+def _import_module(module: str, locations: SettingLocations) -> ModuleType:
     """Return a user module: installed, in the folder of the settings, or in the working
     directory."""
     before = list(sys.path)
-    sys.path[:0] = [str(places.folder.resolve()), str(Path.cwd())]
+    sys.path[:0] = [str(locations.folder.resolve()), str(Path.cwd())]
     try:
         return importlib.import_module(module)
     finally:
@@ -57,14 +57,14 @@ def _import_module(module: str, places: Places) -> ModuleType:
 
 
 def make_worlds(
-    env: Env, training: Training, places: Places, *, exploring: bool
+    env: Env, training: Training, locations: SettingLocations, *, exploring: bool
 ) -> VectorEnv | Wrapper:
     """Return the worlds of a task as presented to the learner.
 
     Args:
       env: the task.
       training: the settings.
-      places: source locations of the settings.
+      locations: source locations of the settings.
       exploring: whether to randomize models and add noise; false for an evaluation.
 
     Raises:
@@ -73,26 +73,28 @@ def make_worlds(
     form = training.worlds
     task = TASKS.get(training.task)
     length = form.length or (_DEFAULT_EPISODE_LENGTH if task is None else task.length)
-    given = _random_models(env.m, training, places) if exploring else {}
+    given = _random_models(env.m, training, locations) if exploring else {}
     worlds: VectorEnv | Wrapper = VectorEnv(env, length=length, **given)
     if exploring and form.pushes:
         try:
             worlds = Pushed(worlds, form.pushes, form.push_every)
         except ValueError as error:
-            raise places.error("worlds.pushes", str(error)) from None
+            raise locations.error("worlds.pushes", str(error)) from None
     if exploring and (form.obs_noise or form.action_noise):
         worlds = Noisy(worlds, form.obs_noise, form.action_noise)
-    worlds = _with_delay(worlds, training, places, exploring)
+    worlds = _add_delay(worlds, training, locations, exploring)
     return FrameStack(worlds, form.frames) if form.frames > 1 else worlds
 
 
-def _with_delay(
-    worlds: VectorEnv | Wrapper, training: Training, places: Places, exploring: bool
+def _add_delay(
+    worlds: VectorEnv | Wrapper, training: Training, locations: SettingLocations, exploring: bool
 ) -> VectorEnv | Wrapper:
     """Return the worlds with the delay of the settings; an evaluation uses the smallest."""
     least, most = training.worlds.delay, training.worlds.delay_most
     if most is not None and most < least:
-        raise places.error("worlds.delay_most", f"expected at least delay, {least}, got {most:g}")
+        raise locations.error(
+            "worlds.delay_most", f"expected at least delay, {least}, got {most:g}"
+        )
     if most is not None and exploring:
         return Delayed(worlds, (least, most))
     return Delayed(worlds, least) if least else worlds
@@ -105,7 +107,7 @@ _WORLD_KINDS = {
 }
 
 
-def _random_models(m: Model, training: Training, places: Places) -> dict[str, Any]:
+def _random_models(m: Model, training: Training, locations: SettingLocations) -> dict[str, Any]:
     """Return the models of the worlds, as arguments of `VectorEnv`."""
     form = training.worlds
     ranges: list[tuple[str, Any]] = []
@@ -114,13 +116,15 @@ def _random_models(m: Model, training: Training, places: Places) -> dict[str, An
             path = ("worlds", table, name)
             if len(bounds) != 2:
                 what = {"randomize": "factor", "randomize_shift": "shift"}.get(table, "number")
-                raise places.error(path, f"expected [lowest, highest] {what}, got {list(bounds)}")
+                raise locations.error(
+                    path, f"expected [lowest, highest] {what}, got {list(bounds)}"
+                )
             try:
                 ranges.append((name, kind(*bounds)))
                 change_of(m, ranges[-1:])
             except ValueError as error:
                 message = str(error).removeprefix(f"{name}: ")
-                raise places.error(path, message) from None
+                raise locations.error(path, message) from None
     if not ranges:
         return {}
     try:
@@ -130,5 +134,5 @@ def _random_models(m: Model, training: Training, places: Places) -> dict[str, An
         keys = jax.random.split(jax.random.key(training.seed), form.count)
         model, axes = randomize(m, keys, change)
     except (ValueError, AttributeError) as error:
-        raise places.error("worlds.randomize", str(error)) from None
+        raise locations.error("worlds.randomize", str(error)) from None
     return {"model": model, "axes": axes}

@@ -27,7 +27,7 @@ from jaxsim.transforms.materialize import materialize
 Parts = tuple[tuple[int, ...], ...]
 
 
-def by_size(parts: Sequence[Sequence[int]]) -> list[np.ndarray]:
+def group_rows_by_size(parts: Sequence[Sequence[int]]) -> list[np.ndarray]:
     """Return the rows of the blocks of each size, `[size, parts]`, in order of size."""
     sizes = sorted({len(part) for part in parts})
     return [np.array([part for part in parts if len(part) == size]).T for size in sizes]
@@ -38,7 +38,7 @@ class BlockDiagonal:
     """A block-diagonal symmetric matrix, stored by size of its blocks.
 
     Attributes:
-      blocks: `[size, size, parts, *W]` each, in the order of `by_size`.
+      blocks: `[size, size, parts, *W]` each, in the order of `group_rows_by_size`.
       parts: the rows of each block; together all rows.
       solver: `(A, b) -> x` with A x = b, `[n, n, W]` and `[n, W]`.
     """
@@ -56,7 +56,7 @@ class BlockDiagonal:
             gather_static(entries, (rows[:, None] * n + rows[None]).ravel()).reshape(
                 len(rows), len(rows), -1, *worlds
             )
-            for rows in by_size(parts)
+            for rows in group_rows_by_size(parts)
         ]
         return cls(blocks, parts, solver)
 
@@ -80,9 +80,9 @@ class BlockDiagonal:
         """
         shape = jnp.broadcast_shapes(*(a.shape for a in (*f, *x)))
         blocks = []
-        for rows in by_size(parts):
+        for rows in group_rows_by_size(parts):
             # Components of the rows of each block, and the sum of their products.
-            own = [[_of_parts(jnp.broadcast_to(a, shape), rows) for a in v] for v in (f, x)]
+            own = [[_gather_blocks(jnp.broadcast_to(a, shape), rows) for a in v] for v in (f, x)]
             left, right = materialize(own, f[0])
             terms = [a[:, None] * b[None] for a, b in zip(left, right, strict=True)]
             # Lower triangle of the blocks, then mirror it.
@@ -105,19 +105,19 @@ class BlockDiagonal:
         for block, rows in self._each():
             entries = block.reshape(-1, *block.shape[2:])
             found.append(gather_static(entries, np.arange(len(rows)) * (len(rows) + 1)))
-        return _in_order(found, self.parts)
+        return _scatter_blocks(found, self.parts)
 
     def pivots(self) -> Array:
         """Return the diagonal of D in A = L' D L, `[n, *W]`."""
-        return _in_order([ltdl(block)[1] for block in self.blocks], self.parts)
+        return _scatter_blocks([ltdl(block)[1] for block in self.blocks], self.parts)
 
-    def dense(self, below: int = 0, beside: int = 0) -> Array:
+    def dense(self, below: int = 0, to_right: int = 0) -> Array:
         """Return the dense matrix, if each part is a range of rows.
 
-        Zero rows and columns are appended, to `[n + below, n + beside, *W]`.
+        Zero rows and columns are appended, to `[n + below, n + to_right, *W]`.
         """
         n, worlds = self.size, self.blocks[0].shape[3:]
-        out = jnp.zeros((n + below, n + beside, *worlds), self.blocks[0].dtype)
+        out = jnp.zeros((n + below, n + to_right, *worlds), self.blocks[0].dtype)
         for block, rows in self._each():
             out = _write_blocks(out, jnp.moveaxis(block, 2, 0), rows[0])
         return out
@@ -126,10 +126,10 @@ class BlockDiagonal:
         """Return A x, `[n, *W]`."""
         found = []
         for block, rows in self._each():
-            own = _of_parts(x, rows).reshape(len(rows), -1)
+            own = _gather_blocks(x, rows).reshape(len(rows), -1)
             product = apply(block.reshape(*block.shape[:2], -1), own)
             found.append(product.reshape(*rows.shape, *x.shape[1:]))
-        return _in_order(found, self.parts)
+        return _scatter_blocks(found, self.parts)
 
     def plus_products(self, J: Array, G: Array) -> Self:
         """Return A + J' G, symmetric and zero between blocks; J and G `[rows, n, *W]`."""
@@ -181,14 +181,14 @@ class BlockDiagonal:
         """Solve A x = b for a positive definite matrix, b `[n, *W]`."""
         found = []
         for block, rows in self._each():
-            own = _of_parts(b, rows).reshape(len(rows), -1)
+            own = _gather_blocks(b, rows).reshape(len(rows), -1)
             x = self.solver(block.reshape(*block.shape[:2], -1), own)
             found.append(x.reshape(*rows.shape, *b.shape[1:]))
-        return _in_order(found, self.parts)
+        return _scatter_blocks(found, self.parts)
 
     def _each(self) -> list[tuple[Array, np.ndarray]]:
         """Return the blocks of each size with their rows."""
-        return list(zip(self.blocks, by_size(self.parts), strict=True))
+        return list(zip(self.blocks, group_rows_by_size(self.parts), strict=True))
 
 
 def _write_blocks(M: Array, blocks: Array, first: np.ndarray) -> Array:
@@ -203,7 +203,7 @@ def _write_blocks(M: Array, blocks: Array, first: np.ndarray) -> Array:
     return placed
 
 
-def _of_parts(x: Array, rows: np.ndarray) -> Array:
+def _gather_blocks(x: Array, rows: np.ndarray) -> Array:
     """Gather items `[n, *W]` by the blocks of one size: `[size, parts, *W]`."""
     size, number = rows.shape
     if np.array_equal(rows.T.ravel(), np.arange(rows.size) + rows[0, 0]):  # contiguous
@@ -212,11 +212,11 @@ def _of_parts(x: Array, rows: np.ndarray) -> Array:
     return gather_static(x, rows.ravel()).reshape(*rows.shape, *x.shape[1:])
 
 
-def _in_order(found: list[Array], parts: Parts) -> Array:
-    """Return the items of the blocks of all sizes as `[n, *W]`, the inverse of `_of_parts`."""
+def _scatter_blocks(found: list[Array], parts: Parts) -> Array:
+    """Return the items of the blocks of all sizes as `[n, *W]`, the inverse of `_gather_blocks`."""
     flat = [jnp.swapaxes(a, 0, 1).reshape(-1, *a.shape[2:]) for a in found]
     # Invert the permutation from rows to blocks.
-    order = np.concatenate([rows.T.ravel() for rows in by_size(parts)])
+    order = np.concatenate([rows.T.ravel() for rows in group_rows_by_size(parts)])
     return gather_static(jnp.concatenate(flat), np.argsort(order))
 
 

@@ -184,7 +184,7 @@ def _plus_contact(
         def within(k: Array, out: Array, index: Array = index, values: Array = values) -> Array:
             return _plus_block(out, (k,), index == k, values)
 
-        diagonal = _each(within, diagonal, index, 0, number)
+        diagonal = _for_each_index(within, diagonal, index, 0, number)
 
     # The off-diagonal block of the pair, in the step that holds its columns.
     pair = jnp.where(low < 0, -1, low * number + high)
@@ -196,12 +196,14 @@ def _plus_contact(
             return _plus_block(out, (k // number - start, k % number - start), pair == k, values)
 
         new.append(
-            _each(add_off_diagonal, step, pair, start * number, (start + len(step)) * number)
+            _for_each_index(
+                add_off_diagonal, step, pair, start * number, (start + len(step)) * number
+            )
         )
     return new, diagonal
 
 
-def _each(add: Callable, out: Array, index: Array, start: int, end: int) -> Array:
+def _for_each_index(add: Callable, out: Array, index: Array, start: int, end: int) -> Array:
     """Fold `out = add(k, out)` over each k of a range that occurs in an index `[W]`."""
 
     def next_larger(k: Array) -> Array:
@@ -250,9 +252,9 @@ def _factorize_step(step: Array, start: int, done: list[tuple[Array, int]]) -> A
         # step.
         panel = _block(step, k, step.shape[1])
         panel = materialize(
-            panel - _contributions(done, row, step.shape[1]) if done else panel, step[0]
+            panel - _panel_contributions(done, row, step.shape[1]) if done else panel, step[0]
         )
-        branches = [partial(_without_first, number) for number in range(len(step))]
+        branches = [partial(_subtract_preceding_panels, number) for number in range(len(step))]
         panel = lax.switch(k, branches, step, panel)
         # Multiply the rows by the inverse of the corner's Cholesky factor.
         corner = materialize(lax.dynamic_slice_in_dim(panel, k * BLOCK_WIDTH, BLOCK_WIDTH), step[0])
@@ -263,7 +265,7 @@ def _factorize_step(step: Array, start: int, done: list[tuple[Array, int]]) -> A
     return lax.fori_loop(0, len(step), factor, step)
 
 
-def _contributions(done: list[tuple[Array, int]], row: Array, height: int) -> Array:
+def _panel_contributions(done: list[tuple[Array, int]], row: Array, height: int) -> Array:
     """Return the contributions of finished steps to a panel whose diagonal is at `row`."""
     # Collect the products of all columns of all finished steps, and sum them in one pass.
     terms: list[tuple[Array, Array, int]] = []
@@ -276,10 +278,10 @@ def _contributions(done: list[tuple[Array, int]], row: Array, height: int) -> Ar
         left = step[:, rows - height :]
         for j, t in np.ndindex(blocks, width):
             terms.append((left[j], corner[j], t))
-    return unrolled_sum(lambda k: _outer(*terms[k]), len(terms))
+    return unrolled_sum(lambda k: _outer_term(*terms[k]), len(terms))
 
 
-def _without_first(number: int, step: Array, panel: Array) -> Array:
+def _subtract_preceding_panels(number: int, step: Array, panel: Array) -> Array:
     """Subtract the contributions of the panels before panel `number` of a step."""
     if not number:
         return panel
@@ -287,12 +289,12 @@ def _without_first(number: int, step: Array, panel: Array) -> Array:
 
     def product(k: int) -> Array:
         j, t = divmod(k, BLOCK_WIDTH)
-        return _outer(step[j], corner[j], t)
+        return _outer_term(step[j], corner[j], t)
 
     return panel - unrolled_sum(product, number * BLOCK_WIDTH)
 
 
-def _outer(left: Array, corner: Array, t: int) -> Array:
+def _outer_term(left: Array, corner: Array, t: int) -> Array:
     """Return one term of a block product: column t of the rows times column t of the corner."""
     return left[:, t, None] * corner[None, :, t]
 

@@ -16,7 +16,7 @@ from jaxsim.arrays.bilinear import unrolled_sum
 from jaxsim.arrays.gather import column, gather
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import CONTACTS_PER_CHUNK, gram
-from jaxsim.transforms.differentiated import prefer_loops
+from jaxsim.transforms.derivative_context import prefer_loops
 from jaxsim.transforms.materialize import is_unbatched, materialize
 from jaxsim.transforms.platform import platform
 

@@ -1,13 +1,14 @@
 """Symmetric positive definite systems `[n, n, *W]`: choice of the factorization and matrix format.
 
-Many worlds are factorized together: row by row in fused kernels (by_rows.py), else by unrolled
-blocked Cholesky (packed_lower.py). One world on a CPU is factorized by a loop over rows. Matrices
-for which the program would be long or the loop slow go to the platform's library (LAPACK on a CPU),
-one matrix at a time: XLA:CPU hands the matrices of a batched call to all its threads and waits for
-them inside one of these, so as many simultaneous calls as there are threads deadlock (jaxlib 0.10).
-LAPACK divides a matrix of more than 192 rows among threads of its own, which spin while waiting: on
-a busy machine 300 dofs took 0.6 to 160 ms. So the library factorizes only blocks that it processes
-on one thread (`_MAX_SINGLE_THREAD_SIZE`), and matrix products do the rest (`_block_solve`).
+Many worlds are factorized together: row by row in fused kernels (gaussian_elimination.py), else by
+unrolled blocked Cholesky (packed_lower.py). One world on a CPU is factorized by a loop over rows.
+Matrices for which the program would be long or the loop slow go to the platform's library (LAPACK
+on a CPU), one matrix at a time: XLA:CPU hands the matrices of a batched call to all its threads and
+waits for them inside one of these, so as many simultaneous calls as there are threads deadlock
+(jaxlib 0.10). LAPACK divides a matrix of more than 192 rows among threads of its own, which spin
+while waiting: on a busy machine 300 dofs took 0.6 to 160 ms. So the library factorizes only blocks
+that it processes on one thread (`_MAX_SINGLE_THREAD_SIZE`), and matrix products do the rest
+(`_block_solve`).
 
 `make_updatable` chooses the format of a matrix to which the solver adds J' D J before it solves
 once: `Dense` (dense), `PackedLower` and `BlockedLower` (lower triangle by panels), `BlockDiagonal`
@@ -32,14 +33,14 @@ from jaxsim.arrays.gather import gather_static
 from jaxsim.arrays.linear import HIGHEST_PRECISION
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import chunks, gram
-from jaxsim.linalg.block_diagonal import BlockDiagonal, by_size
+from jaxsim.linalg.block_diagonal import BlockDiagonal, group_rows_by_size
 from jaxsim.linalg.blocked_lower import BlockedLower
-from jaxsim.linalg.by_rows import solve_by_rows
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products
+from jaxsim.linalg.gaussian_elimination import solve_by_rows
 from jaxsim.linalg.packed_lower import PackedLower, Symmetric
 from jaxsim.linalg.skyline import Skyline
 from jaxsim.linalg.spd_kernel import solve_in_kernel, supports_rhs
-from jaxsim.transforms.differentiated import is_differentiated, prefer_loops
+from jaxsim.transforms.derivative_context import is_differentiated, prefer_loops
 from jaxsim.transforms.materialize import is_unbatched
 from jaxsim.transforms.platform import platform
 
@@ -108,7 +109,7 @@ def _map_blocks(
     entries = jnp.broadcast_to(A, (n, n, *worlds)).reshape(n * n, *worlds)
     found, order = [], []
     # Apply the function to all blocks of one size, as more worlds.
-    for rows in by_size(parts):
+    for rows in group_rows_by_size(parts):
         size = len(rows)
         block = gather_static(entries, (rows[:, None] * n + rows[None]).ravel())
         x = function(
@@ -227,15 +228,19 @@ def make_updatable(
     halves = 0 < len(A) <= IN_STEPS and not is_unbatched(like)
     if not halves or not platform().recomputes:
         return Dense(A)
-    return _lower(A, like) if len(A) <= MAX_UNROLLED_DOFS else BlockedLower.of(_of_worlds(A, like))
+    return (
+        _lower(A, like)
+        if len(A) <= MAX_UNROLLED_DOFS
+        else BlockedLower.of(_broadcast_to_worlds(A, like))
+    )
 
 
 def _lower(A: Array, like: Array) -> PackedLower:
     """Return the lower triangle of A, broadcast to the worlds of `like`."""
-    return PackedLower.of(_of_worlds(A, like))
+    return PackedLower.of(_broadcast_to_worlds(A, like))
 
 
-def _of_worlds(A: Array, like: Array) -> Array:
+def _broadcast_to_worlds(A: Array, like: Array) -> Array:
     """Broadcast A to the worlds of `like`."""
     return jnp.broadcast_to(A, (*A.shape[:2], *like.shape[1:]))
 
@@ -316,7 +321,7 @@ def inverse_blocks(A: Array, parts: Sequence[Sequence[int]]) -> InverseBlocks:
       parts: constant rows of each diagonal block; together all rows.
     """
     n, worlds = len(A), A.shape[2:]
-    entries, groups = A.reshape(n * n, *worlds), by_size(parts)
+    entries, groups = A.reshape(n * n, *worlds), group_rows_by_size(parts)
     blocks = []
     for rows in groups:
         block = gather_static(entries, (rows[:, None] * n + rows[None]).ravel())
@@ -327,7 +332,7 @@ def inverse_blocks(A: Array, parts: Sequence[Sequence[int]]) -> InverseBlocks:
 def _solve(A: Array, b: Array) -> Array:
     """Solve for one world, `[n, n]` and `[n]` or `[n, k]`, with an implicit derivative."""
     return lax.custom_linear_solve(
-        lambda x: _times(A, x),
+        lambda x: _matrix_product(A, x),
         b,
         lambda _, y: _by_library(A, y),
         symmetric=True,
@@ -349,7 +354,7 @@ def _solve_batch(A: Array, b: Array) -> Array:
     """Solve for many worlds: unrolled if small, else row by row in a fused kernel."""
     if len(A) <= _MAX_SHORT_UNROLLED or not platform().fuses_calls:
         return _lower(A, b).solve(b)
-    A = _of_worlds(A, b)
+    A = _broadcast_to_worlds(A, b)
     return solve_by_rows(A, b)
 
 
@@ -408,15 +413,15 @@ def _block_solve(A: Array, b: Array) -> Array:
         width = min(_FACTOR_BLOCK_SIZE, len(A))
         # Factorize and invert the diagonal block, then update the trailing matrix by products.
         inverse = _inverse_lower(lax.linalg.cholesky(A[:width, :width], symmetrize_input=False))
-        below = _times(A[width:, :width], inverse.T)
-        y = _times(inverse, b[:width])
+        below = _matrix_product(A[width:, :width], inverse.T)
+        y = _matrix_product(inverse, b[:width])
         blocks.append((inverse, below, y))
-        A = A[width:, width:] - _times(below, below.T)
-        b = b[width:] - _times(below, y)
+        A = A[width:, width:] - _matrix_product(below, below.T)
+        b = b[width:] - _matrix_product(below, y)
     x = b  # empty by now
     # Back substitution, block by block from the last.
     for inverse, below, y in reversed(blocks):
-        x = jnp.concatenate([_times(inverse.T, y - _times(below.T, x)), x])
+        x = jnp.concatenate([_matrix_product(inverse.T, y - _matrix_product(below.T, x)), x])
     return x
 
 
@@ -436,13 +441,13 @@ def _inverse_lower(L: Array) -> Array:
         B = L.reshape(len(pairs), 2, size, len(pairs), 2, size)[pairs, 1, :, pairs, 0]
         A, C = inverse[::2], inverse[1::2]
         upper = jnp.concatenate([A, jnp.zeros_like(A)], axis=2)
-        lower = jnp.concatenate([-_times(_times(C, B), A), C], axis=2)
+        lower = jnp.concatenate([-_matrix_product(_matrix_product(C, B), A), C], axis=2)
         inverse = jnp.concatenate([upper, lower], axis=1)
         size *= 2
     return inverse[0, :n, :n]
 
 
-def _times(A: Array, B: Array) -> Array:
+def _matrix_product(A: Array, B: Array) -> Array:
     """Return the matrix product at the highest precision."""
     return jnp.matmul(A, B, precision=HIGHEST_PRECISION)
 
@@ -451,7 +456,7 @@ _by_library = custom_vmap(_cholesky_solve)
 
 
 @_by_library.def_vmap
-def _one_after_another(size: int, batched: list[bool], A: Array, b: Array) -> tuple[Array, bool]:
+def _solve_sequentially(size: int, batched: list[bool], A: Array, b: Array) -> tuple[Array, bool]:
     """Batch library solves in a sequential loop where batched library calls are slow."""
     A, b = (
         x if own else jnp.broadcast_to(x, (size, *x.shape))

@@ -28,15 +28,15 @@ Forest = tuple[int, ...]  # parent of each item, a smaller index; -1: none
 
 def ancestor_sums(x: PyTree, forest: Forest) -> PyTree:
     """Return the sums over each item and its ancestors, `[n, *W] -> [n, *W]`."""
-    return _in_columns(x, forest, down=True)
+    return _sum_in_columns(x, forest, down=True)
 
 
 def descendant_sums(x: PyTree, forest: Forest) -> PyTree:
     """Return the sums over each item and its descendants, `[n, *W] -> [n, *W]`."""
-    return _in_columns(x, forest, down=False)
+    return _sum_in_columns(x, forest, down=False)
 
 
-def _in_columns(x: PyTree, forest: Forest, down: bool) -> PyTree:
+def _sum_in_columns(x: PyTree, forest: Forest, down: bool) -> PyTree:
     """Concatenate all arrays as columns, so that one loop sums them, and split the result."""
     leaves, structure = jax.tree.flatten(x)
     rows = [a.reshape(len(a), math.prod(a.shape[1:])) for a in leaves]
@@ -77,17 +77,17 @@ _FOREST_SUMS_P.def_abstract_eval(lambda x, **_: jax.core.ShapedArray(x.shape, x.
 mlir.register_lowering(_FOREST_SUMS_P, mlir.lower_fun(_sums, multiple_results=False))
 
 
-def _transposed(weights: Array, x: Array, *, forest: Forest, down: bool) -> list[Array]:
+def _transpose_sum(weights: Array, x: Array, *, forest: Forest, down: bool) -> list[Array]:
     """Transpose a sum over ancestors to one over descendants, and vice versa."""
     del x
     return [_FOREST_SUMS_P.bind(weights, forest=forest, down=not down)]
 
 
-def _batched(x: tuple, axis: tuple, **how: object) -> tuple[Array, int]:
+def _batch_as_columns(x: tuple, axis: tuple, **how: object) -> tuple[Array, int]:
     """Batch the sums as more columns."""
     a = jnp.moveaxis(x[0], axis[0], 2)
     return _FOREST_SUMS_P.bind(a.reshape(len(a), -1), **how).reshape(a.shape), 2
 
 
-ad.deflinear2(_FOREST_SUMS_P, _transposed)
-batching.primitive_batchers[_FOREST_SUMS_P] = _batched
+ad.deflinear2(_FOREST_SUMS_P, _transpose_sum)
+batching.primitive_batchers[_FOREST_SUMS_P] = _batch_as_columns

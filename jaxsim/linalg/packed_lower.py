@@ -5,8 +5,8 @@ assembled nor read, and the panels (`_PANEL_COLUMNS` columns, from the diagonal 
 the factorization, which halves the work of both. Left-looking: each panel first subtracts the
 products with all finished columns to its left (Golub and Van Loan, Matrix Computations, section
 4.2), then is factorized itself (`_columns`). Rows B appended below the matrix become B L'^-1, so a
-right-hand side b' appended there is forward-substituted for free (`_factor`); `_back` solves L' x =
-y.
+right-hand side b' appended there is forward-substituted for free (`_factor`); `_solve_transposed`
+solves L' x = y.
 
 Everything that a later panel reads is pinned: otherwise XLA would recompute the whole history of an
 entry in each of its users. `done` holds the finished columns by panel.
@@ -158,7 +158,7 @@ class PackedLower:
                 for column in columns:
                     below_diagonal = lax.slice_in_dim(column, skip, None)
                     across = lax.slice_in_dim(column, skip, skip + width)
-                    panel = lax.sub(panel, _outer(below_diagonal, across))
+                    panel = lax.sub(panel, _outer_product(below_diagonal, across))
             # Factorize the panel itself.
             panel = materialize(panel, below[0])
             done.append(materialize(_columns(panel), below[0]))
@@ -168,7 +168,7 @@ class PackedLower:
 @partial(jax.jit, inline=True)  # traced once for all systems of a size
 def _factorize_and_solve(A: PackedLower, b: Array) -> Array:
     """Solve by factorization, forward substitution in the appended row, and back substitution."""
-    return _back(A._factor(b[None]), b)
+    return _solve_transposed(A._factor(b[None]), b)
 
 
 def _columns(panel: Array) -> list[Array]:
@@ -184,7 +184,7 @@ def _columns(panel: Array) -> list[Array]:
     return columns
 
 
-def _back(factor: list[list[Array]], like: Array) -> Array:
+def _solve_transposed(factor: list[list[Array]], like: Array) -> Array:
     """Solve L' x = y, panel by panel from the last; y is the last entry of each column."""
     x: Array = like[:0]  # grows from the last entry
     for columns in reversed(factor):
@@ -221,7 +221,7 @@ def _item(a: Array, k: int) -> Array:
     return lax.slice_in_dim(a, k, k + 1)
 
 
-def _outer(a: Array, b: Array) -> Array:
+def _outer_product(a: Array, b: Array) -> Array:
     """Return `a[:, None] * b[None]`."""
     shape = (len(a), len(b), *a.shape[1:])
     worlds = range(2, len(shape))

@@ -8,9 +8,9 @@ which it has an entry, up to its last column, and extends their profile to there
 follows the nonzeros: boxes that touch only the floor cost the sum of their own blocks.
 
 `_PIVOTS_PER_STEP` pivot rows from row `p` to column `end` are eliminated together: first among each
-other (`rows`, with reciprocal pivots `inverse`), then from `ROWS` rows `i` by `PIECE` columns `at`
-at a time, a tile that XLA vectorizes. Loops of data-dependent length are inexpensive in fused CPU
-kernels (cpu_fusion.py).
+other (`rows`, with reciprocal pivots `inverse`), then from `TILE_ROWS` rows `i` by `TILE_COLUMNS`
+columns `at` at a time, a tile that XLA vectorizes. Loops of data-dependent length are inexpensive
+in fused CPU kernels (cpu_fusion.py).
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from jaxsim.linalg.block_diagonal import BlockDiagonal
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products
 
 _PIVOTS_PER_STEP = 6  # pivot rows eliminated together: the dofs of a free body
-ROWS, PIECE = 8, 16  # rows and columns of a tile that is updated at once
+TILE_ROWS, TILE_COLUMNS = 8, 16  # rows and columns of a tile that is updated at once
 _FIRST_COLUMN = np.int32(0)
 
 
@@ -40,8 +40,8 @@ class Skyline:
     """A skyline matrix: its upper triangle, and the last nonzero column of each row.
 
     Attributes:
-      matrix: `[n + ROWS, n + PIECE]`, padded so that every tile is in bounds; the lower triangle is
-        not read.
+      matrix: `[n + TILE_ROWS, n + TILE_COLUMNS]`, padded so that every tile is in bounds; the
+        lower triangle is not read.
       last: last column of each row that may be nonzero, int32 `[n]`.
     """
 
@@ -51,12 +51,12 @@ class Skyline:
     @classmethod
     def of(cls, A: Array, parts: Sequence[Sequence[int]]) -> Self:
         """Return the skyline form of a block-diagonal symmetric matrix `[n, n]`."""
-        return cls(_pad_to_tiles(A), jnp.asarray(_ends(parts, len(A))))
+        return cls(_pad_to_tiles(A), jnp.asarray(_block_ends(parts, len(A))))
 
     @classmethod
     def of_parts(cls, A: BlockDiagonal, parts: Sequence[Sequence[int]]) -> Self:
         """Return the skyline form of a block-diagonal matrix of one world."""
-        return cls(A.dense(ROWS, PIECE), jnp.asarray(_ends(parts, A.size)))
+        return cls(A.dense(TILE_ROWS, TILE_COLUMNS), jnp.asarray(_block_ends(parts, A.size)))
 
     @property
     def size(self) -> int:
@@ -70,7 +70,7 @@ class Skyline:
     def plus_diagonal(self, values: Array) -> Self:
         """Return A with a diagonal `[n]` added."""
         eye = np.eye(*self.matrix.shape, dtype=self.matrix.dtype)
-        return replace(self, matrix=self.matrix + eye * jnp.pad(values, (0, ROWS))[:, None])
+        return replace(self, matrix=self.matrix + eye * jnp.pad(values, (0, TILE_ROWS))[:, None])
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
         """Return A with numbers `[k]` added at constant indices within the profile."""
@@ -118,7 +118,7 @@ class Skyline:
             H, last = jnp.pad(H, (0, room)), jnp.pad(last, (0, room))
         own, weight, _ = between.items
         H, last = chunks(add, (H, last), between.used, own, weight, ((starts, reach), 0))
-        return replace(self, matrix=H[: n + ROWS, : n + PIECE], last=last[:n])
+        return replace(self, matrix=H[: n + TILE_ROWS, : n + TILE_COLUMNS], last=last[:n])
 
     def solve(self, b: Array) -> Array:
         """Solve A x = b for a positive definite matrix, b `[n]`."""
@@ -130,7 +130,7 @@ class Skyline:
         return _back_substitute(A, b, last, inverse)
 
 
-def _ends(parts: Sequence[Sequence[int]], n: int) -> np.ndarray:
+def _block_ends(parts: Sequence[Sequence[int]], n: int) -> np.ndarray:
     """Return the last row of each row's diagonal block, `[n]`."""
     last = np.zeros(n, np.int32)
     for part in parts:
@@ -140,7 +140,7 @@ def _ends(parts: Sequence[Sequence[int]], n: int) -> np.ndarray:
 
 def _pad_to_tiles(A: Array) -> Array:
     """Pad a matrix so that every tile is in bounds."""
-    return jnp.pad(A, ((0, ROWS), (0, PIECE)))
+    return jnp.pad(A, ((0, TILE_ROWS), (0, TILE_COLUMNS)))
 
 
 def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
@@ -153,47 +153,49 @@ def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
         p = jnp.int32(iteration * _PIVOTS_PER_STEP)
         # The pivot rows reach to the last column of any of them.
         end = jnp.max(lax.dynamic_slice(last, (p,), (_PIVOTS_PER_STEP,)))
-        A, b, rows, inverse = _among_each_other(A, b, p, end, n)
+        A, b, rows, inverse = _eliminate_pivot_rows(A, b, p, end, n)
         of_p = lax.dynamic_slice(b, (p,), (_PIVOTS_PER_STEP,))
 
         def subtract(iteration: Array, state: tuple) -> tuple:
-            """Subtract the pivot rows from `ROWS` rows, as far as they have entries there."""
+            """Subtract the pivot rows from `TILE_ROWS` rows, as far as they have entries there."""
             A, b, last = state
-            i = p + _PIVOTS_PER_STEP + iteration * ROWS
+            i = p + _PIVOTS_PER_STEP + iteration * TILE_ROWS
             # Multipliers L' of these rows; rows with none but zeros have nothing to subtract.
             factor = inverse[:, None] * lax.dynamic_slice(
-                rows, (_FIRST_COLUMN, i), (_PIVOTS_PER_STEP, ROWS)
+                rows, (_FIRST_COLUMN, i), (_PIVOTS_PER_STEP, TILE_ROWS)
             )
             some = (factor != 0).any(axis=0)
             end_of_i = jnp.where(jnp.any(some), end, i - 1)
 
             # Update the rows tile by tile, then the right-hand side.
             def piece(iteration: Array, A: Array) -> Array:
-                at = i + iteration * PIECE
+                at = i + iteration * TILE_COLUMNS
                 whole = _slice_tile(rows, _FIRST_COLUMN, at, _PIVOTS_PER_STEP)
                 change = unrolled_sum(
                     lambda k: factor[k][:, None] * whole[k][None], _PIVOTS_PER_STEP
                 )
-                return lax.dynamic_update_slice(A, _slice_tile(A, i, at, ROWS) - change, (i, at))
+                return lax.dynamic_update_slice(
+                    A, _slice_tile(A, i, at, TILE_ROWS) - change, (i, at)
+                )
 
             A = lax.fori_loop(_FIRST_COLUMN, _num_tiles(i, end_of_i), piece, A)
             share = unrolled_sum(lambda k: factor[k] * of_p[k], _PIVOTS_PER_STEP)
-            b = lax.dynamic_update_slice(b, lax.dynamic_slice(b, (i,), (ROWS,)) - share, (i,))
+            b = lax.dynamic_update_slice(b, lax.dynamic_slice(b, (i,), (TILE_ROWS,)) - share, (i,))
             # Fill-in: rows with a nonzero multiplier extend to the end of the pivot rows.
-            longer = lax.dynamic_slice(last, (i,), (ROWS,))
+            longer = lax.dynamic_slice(last, (i,), (TILE_ROWS,))
             longer = jnp.where(some, jnp.maximum(longer, end), longer)
             return A, b, lax.dynamic_update_slice(last, longer, (i,))
 
         last = lax.dynamic_update_slice(last, jnp.full(_PIVOTS_PER_STEP, end), (p,))
-        iterations = jnp.maximum(end - p - _PIVOTS_PER_STEP + ROWS, 0) // ROWS
+        iterations = jnp.maximum(end - p - _PIVOTS_PER_STEP + TILE_ROWS, 0) // TILE_ROWS
         return lax.fori_loop(_FIRST_COLUMN, iterations, subtract, (A, b, last))
 
-    state = (A, jnp.pad(b, (0, ROWS)), jnp.pad(last, (0, ROWS)))
+    state = (A, jnp.pad(b, (0, TILE_ROWS)), jnp.pad(last, (0, TILE_ROWS)))
     A, b, last = lax.fori_loop(0, -(-n // _PIVOTS_PER_STEP), pivots, state)
     return A, b[:n], last[:n]
 
 
-def _among_each_other(
+def _eliminate_pivot_rows(
     A: Array, b: Array, p: Array, end: Array, n: int
 ) -> tuple[Array, Array, Array, Array]:
     """Eliminate the pivot rows among each other.
@@ -226,7 +228,7 @@ def _among_each_other(
 
     def piece(iteration: Array, state: tuple) -> tuple:
         """Eliminate within one of the remaining tiles."""
-        at = p + iteration * PIECE
+        at = p + iteration * TILE_COLUMNS
         return put(
             state,
             lax.fori_loop(
@@ -258,23 +260,23 @@ def _back_substitute(A: Array, b: Array, last: Array, inverse: Array) -> Array:
         p = jnp.int32(n - 1 - iteration)
 
         def piece(iteration: Array, total: Array) -> Array:
-            at = p + iteration * PIECE  # starts at x[p], which is still zero
-            return total + _slice_tile(A, p, at)[0] * lax.dynamic_slice(x, (at,), (PIECE,))
+            at = p + iteration * TILE_COLUMNS  # starts at x[p], which is still zero
+            return total + _slice_tile(A, p, at)[0] * lax.dynamic_slice(x, (at,), (TILE_COLUMNS,))
 
         later = lax.fori_loop(
-            _FIRST_COLUMN, _num_tiles(p, last[p]), piece, jnp.zeros((PIECE,), b.dtype)
+            _FIRST_COLUMN, _num_tiles(p, last[p]), piece, jnp.zeros((TILE_COLUMNS,), b.dtype)
         )
         return lax.dynamic_update_slice(x, ((b[p] - later.sum()) * inverse[p])[None], (p,))
 
-    x: Array = lax.fori_loop(0, n, row, jnp.zeros((n + PIECE,), b.dtype))
+    x: Array = lax.fori_loop(0, n, row, jnp.zeros((n + TILE_COLUMNS,), b.dtype))
     return x[:n]
 
 
 def _num_tiles(first: Array, last: Array) -> Array:
     """Return the number of tiles between two columns, both included."""
-    return (last - first + PIECE) // PIECE
+    return (last - first + TILE_COLUMNS) // TILE_COLUMNS
 
 
 def _slice_tile(A: Array, row: Array | np.int32, column: Array, rows: int = 1) -> Array:
-    """Return a tile of `PIECE` columns."""
-    return lax.dynamic_slice(A, (row, column), (rows, PIECE))
+    """Return a tile of `TILE_COLUMNS` columns."""
+    return lax.dynamic_slice(A, (row, column), (rows, TILE_COLUMNS))

@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.transforms.pallas import (
     WARP_SIZE,
-    Beside,
     Output,
+    WorldsFirst,
     broadcast_lane,
     lane_indices,
     lanes_of,
@@ -94,7 +94,7 @@ def system_memory(n: int, dtype: Any) -> SystemMemory:
     return SystemMemory(*(Output(shape, dtype, public=False) for shape in rooms))
 
 
-def pad_systems(A: Array) -> Beside:
+def pad_systems(A: Array) -> WorldsFirst:
     """Store matrices `[n, n, worlds]` world by world, padded with zeros to whole tiles."""
     spare = padded_width(len(A)) - len(A)
     return move_worlds_first(jnp.pad(A, ((0, spare), (0, spare), (0, 0))))

@@ -27,7 +27,7 @@ from jaxsim.arrays.node import node
 from jaxsim.cache import bounded_cache
 from jaxsim.linalg.contact_blocks import ContactBlocks
 from jaxsim.linalg.forest import Forest
-from jaxsim.transforms.differentiated import prefer_loops
+from jaxsim.transforms.derivative_context import prefer_loops
 from jaxsim.transforms.materialize import materialize
 
 _FIRST_COLUMN = np.int32(0)  # column

@@ -2,7 +2,7 @@
 
 from jaxsim.math.components import Components as Components
 from jaxsim.math.components import concat as concat
-from jaxsim.math.components import select as select
+from jaxsim.math.components import select_where as select_where
 from jaxsim.math.guard import safe_arccos as safe_arccos
 from jaxsim.math.guard import safe_atan2 as safe_atan2
 from jaxsim.math.guard import safe_divide as safe_divide

@@ -29,7 +29,7 @@ class Components:
         super().__init_subclass__(**kwargs)
         jax.tree_util.register_pytree_node(cls, _component_arrays, lambda _, parts: cls(*parts))
         for k, name in enumerate(cls.names):
-            setattr(cls, name, property(_part(k)))
+            setattr(cls, name, property(_component(k)))
 
     # Arithmetic common to all value types: sum, difference, scaling.
     def map(self, f: Callable) -> Self:
@@ -86,7 +86,7 @@ class Components:
         return jnp.stack(jnp.broadcast_arrays(*self.parts), axis=axis)
 
 
-def _quick(same: Callable, any_: Callable) -> Callable:
+def _with_fast_path(same: Callable, any_: Callable) -> Callable:
     """Return an operation with a fast path for operands of equal type, which trace faster."""
 
     def of(a, b):
@@ -97,12 +97,12 @@ def _quick(same: Callable, any_: Callable) -> Callable:
     return of
 
 
-plus = _quick(lax.add, operator.add)
-minus = _quick(lax.sub, operator.sub)
-times = _quick(lax.mul, operator.mul)
+plus = _with_fast_path(lax.add, operator.add)
+minus = _with_fast_path(lax.sub, operator.sub)
+times = _with_fast_path(lax.mul, operator.mul)
 
 
-def _part(k: int) -> Callable:
+def _component(k: int) -> Callable:
     return lambda value: value.parts[k]
 
 
@@ -118,7 +118,7 @@ def concat(values):
     return jax.tree.map(lambda *a: jnp.concatenate(a, axis=0), *values)
 
 
-def select(mask, yes, no):
+def select_where(mask, yes, no):
     """Return `yes` where `mask`, else `no`, for arrays or values; `mask` is one array."""
     return jax.tree.map(functools.partial(_where, mask), yes, no)
 

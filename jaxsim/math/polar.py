@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.math.components import select
+from jaxsim.math.components import select_where
 from jaxsim.math.guard import safe_divide
 from jaxsim.math.rotation import Quat, Rot
 from jaxsim.math.vector import Vec
 
-MAX_ITERATIONS = 60  # maximum number of iterations; near a rotation it takes four
+_MAX_POLAR_ITERATIONS = 60  # maximum number of iterations; near a rotation it takes four
 
 
 def nearest_rotation(F: Rot) -> Quat:
@@ -30,21 +30,21 @@ def nearest_rotation(F: Rot) -> Quat:
       F: matrices `[n, *W]`.
     """
     fixed = lax.stop_gradient(F)
-    start = _start(fixed)
+    start = _gram_schmidt_rotation(fixed)
 
-    def turn(state: tuple) -> tuple:
+    def iterate(state: tuple) -> tuple:
         # One step in the axes of the present rotation.
         count, R, _ = state
-        w = _step(R.T @ fixed)
+        w = _newton_step(R.T @ fixed)
         R = R @ Quat.from_rotation_vector(w).normalize().matrix()
         return count + 1, R, jnp.max(w.dot(w), initial=0.0)
 
     def not_converged(state: tuple) -> jax.Array:
         count, _, last = state
-        return (count < MAX_ITERATIONS) & (last > _min_rotation2(fixed.xx.dtype))
+        return (count < _MAX_POLAR_ITERATIONS) & (last > _min_rotation2(fixed.xx.dtype))
 
     first = (jnp.zeros((), jnp.int32), start, jnp.ones((), fixed.xx.dtype))
-    R = lax.stop_gradient(lax.while_loop(not_converged, turn, first)[1])
+    R = lax.stop_gradient(lax.while_loop(not_converged, iterate, first)[1])
     # One differentiable step carries the implicit derivative.
     S = R.T @ F
     w = _solve(lax.stop_gradient(S), _vector(S))
@@ -70,7 +70,7 @@ def quaternion(R: Rot) -> Quat:
     # Select the candidate with the largest square.
     best, most = candidates[0], squares[0]
     for q, square in zip(candidates[1:], squares[1:], strict=True):
-        best = select(square > most, q, best)
+        best = select_where(square > most, q, best)
         most = jnp.maximum(square, most)
     return best.normalize()
 
@@ -80,7 +80,7 @@ def _min_rotation2(dtype: np.dtype) -> float:
     return float(4 * np.finfo(dtype).eps) ** 2
 
 
-def _start(F: Rot) -> Rot:
+def _gram_schmidt_rotation(F: Rot) -> Rot:
     """Return an initial rotation by Gram-Schmidt: first column, then second column."""
     a, b, _ = F.cols
     x = a.normalize()
@@ -96,26 +96,26 @@ def _orthogonal_unit(x: Vec) -> Vec:
     return x.cross(other).normalize()
 
 
-def _step(S: Rot) -> Vec:
+def _newton_step(S: Rot) -> Vec:
     off = _vector(S)
     # Newton step where the matrix is positive definite (leading minors), else Müller's; at most 1
     # rad.
-    stiff, (first, minor, whole) = _stiff(S)
+    stiff, (first, minor, whole) = _stiffness_matrix(S)
     trace = S.xx + S.yy + S.zz
     safe = (first > 0) & (minor > 0) & (whole > 0)
     plain = off.scale(safe_divide(jnp.ones_like(trace), jnp.abs(trace)))
-    w = select(safe, _adjugate(stiff, off).scale(1 / jnp.where(safe, whole, 1.0)), plain)
+    w = select_where(safe, _adjugate(stiff, off).scale(1 / jnp.where(safe, whole, 1.0)), plain)
     # Limit the step to one radian.
     size = w.norm()
     return w.scale(jnp.where(size > 1, 1 / jnp.where(size > 1, size, 1.0), 1.0))
 
 
 def _solve(S: Rot, off: Vec) -> Vec:
-    stiff, (_, _, whole) = _stiff(S)
+    stiff, (_, _, whole) = _stiffness_matrix(S)
     return _adjugate(stiff, off).scale(safe_divide(jnp.ones_like(whole), whole))
 
 
-def _stiff(S: Rot) -> tuple[tuple, tuple]:
+def _stiffness_matrix(S: Rot) -> tuple[tuple, tuple]:
     """Return trace(S) 1 - sym(S), as (xx, yy, zz, xy, xz, yz), and its leading minors."""
     a, b, c = S.yy + S.zz, S.xx + S.zz, S.xx + S.yy
     xy, xz, yz = (-0.5 * (p + q) for p, q in ((S.xy, S.yx), (S.xz, S.zx), (S.yz, S.zy)))

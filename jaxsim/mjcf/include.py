@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from jaxsim.assets.source.provider import display_name
 from jaxsim.assets.source.resource import ResourceError, Resources, folder_name
-from jaxsim.errors import ModelError, Problem, Problems
+from jaxsim.errors import LocatedProblem, ModelError, Problems
 from jaxsim.mjcf.parse import MAX_XML_DEPTH, Node, parse
 from jaxsim.mjcf.schema import INCLUDE
 from jaxsim.spelling import remedy
@@ -49,7 +49,7 @@ class Files:
 
 
 def expand_includes(root: Node, files: Files, problems: Problems) -> None:
-    """Replace, in place, every `<include>` below an element by the contents of its file."""
+    """Replace every `<include>` below an element by the contents of its file."""
     _expand(root, files, files.folder, 1, 0, problems)
 
 
@@ -64,7 +64,7 @@ def _expand(
             message = (
                 f"{node.label} is nested more than {MAX_XML_DEPTH} elements deep; flatten the model"
             )
-            raise ModelError(Problem(node.place, message))
+            raise ModelError(LocatedProblem(node.place, message))
         written, node.children = node.children, []
         for child in written:
             if child.tag == INCLUDE.tag:
@@ -82,7 +82,7 @@ def _included_elements(
         end = remedy(attr, INCLUDE.attrs, "; remove it")
         problems.add(node.place, f"<include> has no attribute '{attr}'{end}")
     try:
-        path, data = _open(node, files, folder, level)
+        path, data = _read_include(node, files, folder, level)
     except _RefusedError as error:
         problems.add(node.place, f"<include> {error}")
         return []
@@ -104,7 +104,7 @@ class _RefusedError(Exception):
     """An `<include>` that cannot be expanded; the message gives the reason."""
 
 
-def _open(node: Node, files: Files, folder: str, level: int) -> tuple[str, bytes]:
+def _read_include(node: Node, files: Files, folder: str, level: int) -> tuple[str, bytes]:
     """Return the path and contents of the file of an `<include>`."""
     name = node.attrs.get("file")
     if not name:

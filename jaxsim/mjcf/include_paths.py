@@ -25,7 +25,7 @@ FOLDER_SETTINGS = {
 
 
 def name_from_main(root: Element, files: Files) -> None:
-    """Rewrite, in place, file names that are relative to the included file that contains them."""
+    """Rewrite the file names that are relative to the included file that contains them."""
     for element in root.walk():
         folder = files.folders.get(str(element.place.file))
         if folder is None or element.tag not in FOLDER_SETTINGS:
@@ -44,8 +44,8 @@ def _name_relative_to_main(root: Element, tag: str, file: str, folder: str, file
     bare = file.replace("\\", "/").rsplit("/", 1)[-1]
     own = bare if kind is not None and _setting(root, "strippath") == "true" else file
     main, beside = join_uri(start, own), join_uri(folder, file)
-    first_of_main = kind is not None and _exists((main, own, bare), files)
-    if first_of_main or main == beside or not _exists((beside,), files):
+    first_of_main = kind is not None and _file_exists((main, own, bare), files)
+    if first_of_main or main == beside or not _file_exists((beside,), files):
         return file
     if provider_of(beside):
         return beside
@@ -65,7 +65,7 @@ def _setting(root: Element, name: str) -> str:
     return value
 
 
-def _exists(keys: tuple[str, ...], files: Files) -> bool:
+def _file_exists(keys: tuple[str, ...], files: Files) -> bool:
     """Return whether a file exists in memory under one of its keys, or on disk or with a provider
     under the first."""
     if any(key in files.assets for key in keys):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from jaxsim.errors import ModelError, Problem, SourceLocation
+from jaxsim.errors import LocatedProblem, ModelError, SourceLocation
 from jaxsim.mjcf.text import (
     CDATA,
     REFUSED,
@@ -202,4 +202,4 @@ def clip(text: str, length: int = 60) -> str:
 
 
 def _error(file: str, line: int | None, message: str) -> ModelError:
-    return ModelError(Problem(SourceLocation(file, line), message))
+    return ModelError(LocatedProblem(SourceLocation(file, line), message))

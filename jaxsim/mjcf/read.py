@@ -1,7 +1,7 @@
 """Read MJCF from a file or text into the checked element tree, the first stage of compilation.
 
 text -> parse: plain XML tree -> include: expand includes -> validate: `Element` tree
-     -> beside: resolve names of files next to an included one
+     -> include_paths: resolve names of files next to an included one
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from jaxsim.assets.source.model_archive import is_archive, open_archive
 from jaxsim.assets.source.provider import display_name
 from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, is_uri
-from jaxsim.errors import AssetError, ModelError, Problem, Problems, SourceLocation
+from jaxsim.errors import AssetError, LocatedProblem, ModelError, Problems, SourceLocation
 from jaxsim.mjcf.element import Element
 from jaxsim.mjcf.include import Files, expand_includes
 from jaxsim.mjcf.include_paths import name_from_main
@@ -71,7 +71,7 @@ def find_model(
         return Source(*open_archive(path, data, assets))
     except AssetError as error:
         place = SourceLocation(display_name(path), None)
-        raise ModelError(Problem(place, str(error).removeprefix(f"{path}: "))) from None
+        raise ModelError(LocatedProblem(place, str(error).removeprefix(f"{path}: "))) from None
 
 
 def read_file(
@@ -123,7 +123,9 @@ def file_contents(path: str, assets: Mapping[str, bytes] | None = None) -> bytes
     try:
         found = Resources(assets).find(path, ("",))
     except ResourceError as error:
-        raise ModelError(Problem(SourceLocation(display_name(path), None), str(error))) from None
+        raise ModelError(
+            LocatedProblem(SourceLocation(display_name(path), None), str(error))
+        ) from None
     if found is not None:
         return found[1]
     if os.path.isdir(path):
@@ -135,4 +137,4 @@ def file_contents(path: str, assets: Mapping[str, bytes] | None = None) -> bytes
         )
     else:
         message = f"there is no such file; the current folder is {os.getcwd()!r}"
-    raise ModelError(Problem(SourceLocation(path, None), message))
+    raise ModelError(LocatedProblem(SourceLocation(path, None), message))

@@ -24,7 +24,7 @@ def broken_rules(row: Row, written: Set[str], empty: Set[str] = frozenset()) -> 
             yield broken
 
 
-def _at_most_one(rule: Rule, written: Set[str]) -> str | None:
+def _check_at_most_one(rule: Rule, written: Set[str]) -> str | None:
     if len(rule.names & written) < 2:
         return None
     begun = [group for group in rule.alternatives if any(name in written for name in group)]
@@ -34,13 +34,13 @@ def _at_most_one(rule: Rule, written: Set[str]) -> str | None:
     return f"{', '.join(named)} exclude each other; keep one" + _alternatives(rule)
 
 
-def _one_of(rule: Rule, written: Set[str]) -> str | None:
+def _check_one_of(rule: Rule, written: Set[str]) -> str | None:
     if any(all(name in written for name in group) for group in rule.alternatives):
         return None
     return "give " + ", or ".join(" and ".join(group) for group in rule.alternatives)
 
 
-def _together(rule: Rule, written: Set[str]) -> str | None:
+def _check_together(rule: Rule, written: Set[str]) -> str | None:
     given = [group[0] for group in rule.alternatives if group[0] in written]
     missing = [group[0] for group in rule.alternatives if group[0] not in written]
     if not given or not missing:
@@ -55,7 +55,7 @@ def _alternatives(rule: Rule) -> str:
 
 
 _RULES: dict[str, Callable[[Rule, Set[str]], str | None]] = {
-    "at_most_one": _at_most_one,
-    "one_of": _one_of,
-    "together": _together,
+    "at_most_one": _check_at_most_one,
+    "one_of": _check_one_of,
+    "together": _check_together,
 }

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
-from jaxsim.errors import ModelError, Problem, SourceLocation
+from jaxsim.errors import LocatedProblem, ModelError, SourceLocation
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ _VALUE_OR_PREFIX = re.compile("|".join((_QUOTED.pattern, *_STAND_INS)))
 # is reported only when the parser reaches it: earlier faults are reported first, and after an
 # unmatched end tag it does not matter.
 _DOCUMENT = '<j:document xmlns:j="jaxsim">{}\n</j:document>'
-_OURS = "<j:{} text={}/>"
+_REPLACEMENT_TEMPLATE = "<j:{} text={}/>"
 CDATA = "{jaxsim}cdata"
 REFUSED = "{jaxsim}refused"
 
@@ -128,13 +128,13 @@ def repair(text: str, file: str) -> Repaired:
             if not written.startswith("</"):
                 lines.append(line)
         elif kind == "cdata" or kind in _REFUSALS:
-            pieces.append(_ours(kind, written) + _blank(breaks))
+            pieces.append(_replacement_element(kind, written) + _blank(breaks))
             plain = False
             lines.append(line)
         else:
             pieces.append(_blank(breaks))
             if kind == "declaration":
-                dtd = dtd or f"{SourceLocation(file, line)}: {_opening(written)}"
+                dtd = dtd or f"{SourceLocation(file, line)}: {_opening_text(written)}"
             elif kind == "text" and part.end() == len(text) and not written.isspace():
                 tail = text.rstrip().count("\n") + 1
         line += breaks
@@ -159,17 +159,21 @@ def original_name(name: str) -> str:
     return name
 
 
-def _opening(part: str) -> str:
+def _opening_text(part: str) -> str:
     """Return the beginning of a comment, declaration or instruction, for a message."""
     found = _OPENING.match(part)
     return found[0] if found else part[:1]
 
 
-def _ours(kind: str, written: str) -> str:
+def _replacement_element(kind: str, written: str) -> str:
     """Return the element that represents a CDATA section, or a rejected part."""
     if kind == "cdata":
-        return _OURS.format("cdata", quoteattr(written[len("<![CDATA[") : -len("]]>")]))
-    return _OURS.format("refused", quoteattr(_REFUSALS[kind].format(_opening(written))))
+        return _REPLACEMENT_TEMPLATE.format(
+            "cdata", quoteattr(written[len("<![CDATA[") : -len("]]>")])
+        )
+    return _REPLACEMENT_TEMPLATE.format(
+        "refused", quoteattr(_REFUSALS[kind].format(_opening_text(written)))
+    )
 
 
 def _blank(breaks: int) -> str:
@@ -187,7 +191,7 @@ def _repair_value(part: re.Match) -> str:
 
 # First bytes of files that are mistaken for a model: offset, kind, remedy.
 _UNPACK = "pack its files into a zip archive (.mjz, .zip), which is read, or unpack it"
-_OTHERS = (
+_OTHER_FORMATS = (
     (0, b"\x1f\x8b", "a gzip archive", _UNPACK),
     (0, b"BZh", "a bzip2 archive", _UNPACK),
     (0, b"\xfd7zXZ\0", "an xz archive", _UNPACK),
@@ -199,16 +203,16 @@ _OTHERS = (
 
 
 def _decode(data: bytes, file: str) -> str:
-    for start, magic, kind, cure in _OTHERS:
+    for start, magic, kind, cure in _OTHER_FORMATS:
         if data[start : start + len(magic)] == magic:
-            raise ModelError(Problem(SourceLocation(file), f"this is {kind}; {cure}"))
+            raise ModelError(LocatedProblem(SourceLocation(file), f"this is {kind}; {cure}"))
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return data.decode(encoding, errors="replace")
     data, zero, _ = data.partition(b"\0")  # a zero byte ends the text, as in MuJoCo
     if zero and b"<" not in data:
         message = "this is a binary file; an MJCF model is XML text"
-        raise ModelError(Problem(SourceLocation(file), message))
+        raise ModelError(LocatedProblem(SourceLocation(file), message))
     for encoding in ("utf-8", _declared_charset(data)):
         try:
             return data.decode(encoding)

@@ -175,18 +175,18 @@ def _unknown_attribute(name: str, row: Row) -> str:
 
 def _misplacement_reason(child: Node, parent: Node, row: Row) -> str:
     """Return why a child is not allowed: it belongs elsewhere, or it does not exist."""
-    homes = _homes().get(child.tag)
+    homes = _possible_parents().get(child.tag)
     if homes:
         places = ", ".join(f"<{tag}>" for tag in homes[:4])
         return f"{child.label} cannot stand in <{parent.tag}>; it belongs in {places}"
-    here = suggest(child.tag, row.children) or suggest(child.tag, _homes())
+    here = suggest(child.tag, row.children) or suggest(child.tag, _possible_parents())
     if here:
         return f"<{parent.tag}> has no element <{child.tag}>; did you mean <{here}>?"
     return f"<{parent.tag}> has no element <{child.tag}>; remove it"
 
 
 @bounded_cache(1)
-def _homes() -> dict[str, list[str]]:
+def _possible_parents() -> dict[str, list[str]]:
     """Return the tags of the possible parents of each tag."""
     homes: dict[str, list[str]] = {}
     for _, row in walk():

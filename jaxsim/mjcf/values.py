@@ -31,14 +31,14 @@ def read_value(attr: Attr, text: str) -> AttrValue | None:
     return _READERS[attr.type](attr, text)
 
 
-def _split(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Return the words between white space as defined by XML and C; str.split would include
     Unicode's."""
     return text.split() if text.isascii() else [t for t in re.split(r"[ \t\n\r\f\v]+", text) if t]
 
 
 def _read_real(attr: Attr, text: str) -> AttrValue | None:
-    tokens = _split(text)
+    tokens = _split_words(text)
     if not tokens:
         return None
     try:
@@ -47,7 +47,7 @@ def _read_real(attr: Attr, text: str) -> AttrValue | None:
     except ValueError:
         numbers = None
     if numbers is None or math.inf in numbers or -math.inf in numbers:
-        numbers = [_real(attr, token) for token in tokens]
+        numbers = [_parse_real(attr, token) for token in tokens]
     _check_count(attr, len(numbers), text)
     return np.array(numbers, np.float64) if attr.is_array else numbers[0]
 
@@ -57,7 +57,7 @@ _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _NOT_A_NUMBER = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE)
 
 
-def _real(attr: Attr, token: str) -> float:
+def _parse_real(attr: Attr, token: str) -> float:
     """Return one number if the fast conversion failed or overflowed."""
     if _HEXADECIMAL.fullmatch(token):
         return _from_hexadecimal(attr, token)
@@ -86,7 +86,7 @@ _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 
 
 def _read_int(attr: Attr, text: str) -> AttrValue | None:
-    tokens = _split(text)
+    tokens = _split_words(text)
     if not tokens:
         return None
     numbers = []
@@ -126,7 +126,7 @@ def _read_keyword(attr: Attr, text: str) -> str:
 
 
 def _read_keywords(attr: Attr, text: str) -> str | None:
-    words = _split(text)
+    words = _split_words(text)
     if not words:
         return None
     if len(words) == 1 and words[0] in attr.alone:

@@ -12,8 +12,13 @@ from typing import Any
 from jaxsim import enums
 from jaxsim.mjx import _src as _src
 from jaxsim.mjx import math as math
-from jaxsim.mjx.inner.absent import MJX_PACKAGE, MJX_REPLACEMENTS, Finder, absent
-from jaxsim.mjx.inner.brax import watch
+from jaxsim.mjx.inner.brax import warn_about_pipeline_env
+from jaxsim.mjx.inner.missing_names import (
+    MJX_PACKAGE,
+    MJX_REPLACEMENTS,
+    Finder,
+    missing_name_message,
+)
 from jaxsim.mjx.inner.pytree_node import PyTreeNode as PyTreeNode
 from jaxsim.mjx.stages import apply_ft as apply_ft
 from jaxsim.mjx.stages import com_pos as com_pos
@@ -44,7 +49,7 @@ CamLightType = enums.CamLight
 ModelJAX, OptionJAX = Model, Option
 
 sys.meta_path.append(Finder())
-watch()
+warn_about_pipeline_env()
 
 
 def __getattr__(name: str) -> Any:
@@ -52,7 +57,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name not in MJX_REPLACEMENTS and hasattr(sys.modules["jaxsim"], name):
         return getattr(sys.modules["jaxsim"], name)
-    raise AttributeError(absent(MJX_PACKAGE, name))
+    raise AttributeError(missing_name_message(MJX_PACKAGE, name))
 
 
 def __dir__() -> list[str]:

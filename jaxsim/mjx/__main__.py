@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from jaxsim.mjx.in_place import MJX_MODULE, replace_mjx_modules
-from jaxsim.mjx.inner.absent import MJX_PACKAGE, asked_names
+from jaxsim.mjx.inner.missing_names import MJX_PACKAGE, asked_names
+from jaxsim.mjx.replace_imports import MJX_MODULE, replace_mjx_modules
 
 USAGE = "usage: python -m jaxsim.mjx PROGRAM.py [ARGUMENT ...]"
 
@@ -57,21 +57,23 @@ def lacking_names(program: Path) -> Iterator[tuple[int, str]]:
             for alias in node.names:
                 if alias.name == MJX_MODULE or alias.name.startswith(f"{MJX_MODULE}."):
                     known[alias.asname or alias.name] = alias.name
-                    yield from _lacking(node.lineno, alias.name)
+                    yield from _missing_name_messages(node.lineno, alias.name)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
                 if name == MJX_MODULE or name.startswith(f"{MJX_MODULE}."):
                     known[alias.asname or alias.name] = name
-                    yield from _lacking(node.lineno, name)
+                    yield from _missing_name_messages(node.lineno, name)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             first, _, rest = ast.unparse(node).partition(".")
-            if first in known and _exists(known[first]):
-                yield from _lacking(node.lineno, f"{known[first]}.{rest}", single=True)
+            if first in known and _name_exists(known[first]):
+                yield from _missing_name_messages(
+                    node.lineno, f"{known[first]}.{rest}", single=True
+                )
 
 
-def _lacking(line: int, name: str, single: bool = False) -> Iterator[tuple[int, str]]:
+def _missing_name_messages(line: int, name: str, single: bool = False) -> Iterator[tuple[int, str]]:
     """Yield the message for a dotted name of MJX if a part of it does not exist."""
     try:
         _resolve(name, single)
@@ -79,8 +81,8 @@ def _lacking(line: int, name: str, single: bool = False) -> Iterator[tuple[int, 
         yield line, str(error)
 
 
-def _exists(name: str) -> bool:
-    return not list(_lacking(0, name))
+def _name_exists(name: str) -> bool:
+    return not list(_missing_name_messages(0, name))
 
 
 def _resolve(name: str, single: bool) -> None:

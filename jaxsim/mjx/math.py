@@ -56,18 +56,18 @@ def quat_inv(q: jax.Array) -> jax.Array:
 
 def quat_mul(u: jax.Array, v: jax.Array) -> jax.Array:
     """Return the product (4,) of two quaternions: the rotation `v` first, then `u`."""
-    return _stack(_quat(u) * _quat(v))
+    return _stack_components(_quat(u) * _quat(v))
 
 
 def quat_mul_axis(q: jax.Array, axis: jax.Array) -> jax.Array:
     """Return the product (4,) of a quaternion and (0, axis), with `axis` (3,)."""
     x, y, z = (axis[k] for k in range(3))
-    return _stack(_quat(q) * Quat(jnp.zeros_like(x), x, y, z))
+    return _stack_components(_quat(q) * Quat(jnp.zeros_like(x), x, y, z))
 
 
 def quat_sub(u: jax.Array, v: jax.Array) -> jax.Array:
     """Return the rotation vector r (3,) [rad], in the frame of `v`, with v * quat(r) = u."""
-    return _stack(_quat(quat_mul(quat_inv(v), u)).rotation_vector())
+    return _stack_components(_quat(quat_mul(quat_inv(v), u)).rotation_vector())
 
 
 def quat_to_mat(q: jax.Array) -> jax.Array:
@@ -95,7 +95,7 @@ def quat_integrate(q: jax.Array, v: jax.Array, dt: jax.Array) -> jax.Array:
     """
     turn = jnp.ravel(v * dt)
     turned = _quat(q) * Quat.from_rotation_vector(Vec(*(turn[k] for k in range(3))))
-    return _stack(turned.normalize())
+    return _stack_components(turned.normalize())
 
 
 def sign(x: jax.Array) -> jax.Array:
@@ -182,7 +182,7 @@ def closest_segment_to_segment_points(
     a0, a1, b0, b1 = jnp.broadcast_arrays(a0, a1, b0, b1)
     (u, length1), (v, length2) = normalize_with_norm(a1 - a0), normalize_with_norm(b1 - b0)
     middle1, middle2 = 0.5 * (a0 + a1), 0.5 * (b0 + b1)
-    offset, first, second = map(_in_space, (middle2 - middle1, u, v))
+    offset, first, second = map(_pad_to_vec3, (middle2 - middle1, u, v))
     s, t = nearest_on_segments(offset, first, 0.5 * length1, second, 0.5 * length2)
     return middle1 + s * u, middle2 + t * v
 
@@ -192,11 +192,11 @@ def _quat(q: jax.Array) -> Quat:
     return Quat(*(q[k] for k in range(4)))
 
 
-def _in_space(x: jax.Array) -> Vec:
+def _pad_to_vec3(x: jax.Array) -> Vec:
     """Return a vector of up to three components."""
     return Vec.from_array(jnp.pad(jnp.ravel(x), (0, 3 - x.size)), axis=0)
 
 
-def _stack(value: Quat | Vec) -> jax.Array:
+def _stack_components(value: Quat | Vec) -> jax.Array:
     """Return an array of components along the first axis."""
     return jnp.stack(value.parts)

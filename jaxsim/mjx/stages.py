@@ -12,15 +12,15 @@ from jaxsim.arrays.array import Array
 from jaxsim.enums import ObjType
 from jaxsim.io import bridge
 from jaxsim.model import names
-from jaxsim.model.allocate import Keep, keeping
+from jaxsim.model.allocate import Keep, add_fields
 from jaxsim.model.data import ROW_FIELDS, Data
 from jaxsim.model.model import Model
 from jaxsim.physics import api
-from jaxsim.physics.public_api import public
+from jaxsim.physics.public_api import make_public
 from jaxsim.physics.query.jacobian import jac_of_poses
 from jaxsim.physics.query.ray import ray as cast
 
-_jac = public(jac_of_poses)
+_jac = make_public(jac_of_poses)
 
 
 def rne(m: Model, d: Data, flg_acc: bool = False) -> Data:
@@ -46,7 +46,7 @@ def _keep_outputs(stage: Callable, *fields: str) -> Callable:
 
     @functools.wraps(stage)
     def of(m: Model, d: Data) -> Data:
-        filled: Data = stage(m, keeping(m, d, fields))
+        filled: Data = stage(m, add_fields(m, d, fields))
         return filled
 
     return of

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.enums import EnableBit, SleepPolicy
-from jaxsim.errors import Problem, SourceLocation, UnsupportedError
+from jaxsim.errors import LocatedProblem, SourceLocation, UnsupportedError
 from jaxsim.model.data import (
     ALWAYS_KEPT,
     JUST_AWAKE,
@@ -23,8 +23,8 @@ from jaxsim.model.data import (
     absent_field_message,
 )
 from jaxsim.model.fields import Field, brief_value
+from jaxsim.model.initial import start_state
 from jaxsim.model.model import Model
-from jaxsim.model.start import start_state
 
 Keep = Literal["default", "all"] | Iterable[str | Callable]
 
@@ -34,9 +34,9 @@ def allocate(m: Model, keep: Keep = "default") -> Data:
 
     Arguments and errors are those of `make_data` (physics/make_data.py).
     """
-    kept = _of_sleep(m, _kept_names(keep))
+    kept = _adjust_for_sleep(m, _kept_names(keep))
     declared = ((n, f) for n, f in Data.fields.items() if n in kept and not f.static)
-    values = {n: _empty(m, f, inner=_inner(n, f, kept)) for n, f in declared}
+    values = {n: _empty(m, f, inner=_nested_fields(n, f, kept)) for n, f in declared}
     for name in SLEEP_STATE & values.keys():
         values[name] = np.full(m.ntree, JUST_AWAKE, np.int32)
     # Build on the host, then transfer everything at once.
@@ -45,11 +45,11 @@ def allocate(m: Model, keep: Keep = "default") -> Data:
     return d.replace(**{n: jnp.array(value, copy=True) for n, value in start_state(m).items()})
 
 
-def keeping(m: Model, d: Data, names: Iterable[str]) -> Data:
+def add_fields(m: Model, d: Data, names: Iterable[str]) -> Data:
     """Return Data of one world with additional fields; the ones it did not have are zero."""
     lacking = (n for n in names if getattr(d, n) is None)
     fields = [(n, Data.fields[n]) for n in lacking]
-    made = {n: _empty(m, f, inner=_inner(n, f, frozenset())) for n, f in fields}
+    made = {n: _empty(m, f, inner=_nested_fields(n, f, frozenset())) for n, f in fields}
     return d.replace_unchecked(made, False)
 
 
@@ -68,7 +68,7 @@ def check_supported(m: Model) -> None:
     """
     if m.unsupported:
         raise UnsupportedError(
-            Problem(SourceLocation(f, line), what) for f, line, what in m.unsupported
+            LocatedProblem(SourceLocation(f, line), what) for f, line, what in m.unsupported
         )
 
 
@@ -95,13 +95,13 @@ def _kept_names(keep: Keep) -> frozenset[str]:
     return ALWAYS_KEPT | names | {n.partition(".")[0] for n in names & OPTIONAL_CONTACT_FIELDS}
 
 
-def _inner(name: str, field: Field, kept: frozenset[str]) -> frozenset[str]:
+def _nested_fields(name: str, field: Field, kept: frozenset[str]) -> frozenset[str]:
     """Return the fields of a nested record that are kept with it."""
     inner: Mapping[str, Field] = getattr(field.nested, "fields", {})
     return frozenset(n for n, f in inner.items() if f.keep or f"{name}.{n}" in kept)
 
 
-def _of_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
+def _adjust_for_sleep(m: Model, kept: frozenset[str]) -> frozenset[str]:
     """Return the fields to keep, adjusted for the sleep flag.
 
     Without the flag the fields of sleeping trees are dropped; with it, results that stay unchanged

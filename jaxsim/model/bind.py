@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.model.fields import Record
-from jaxsim.model.places import (
+from jaxsim.model.indices import (
     act_indices,
     ctrl_indices,
     dof_indices,
@@ -33,37 +33,38 @@ class ObjectKind(NamedTuple):
 
     Attributes:
       prefixes: prefixes of the field names, "" for fields without one.
-      places: index functions by the size of a field's first axis; each maps ids to indices.
+      index_functions: index functions by the size of a field's first axis; each maps ids to
+        indices.
     """
 
     prefixes: tuple[str, ...]
-    places: Mapping[str, Callable[[Structure, np.ndarray], np.ndarray]]
+    index_functions: Mapping[str, Callable[[Structure, np.ndarray], np.ndarray]]
 
 
-def _own(s: Structure, ids: np.ndarray) -> np.ndarray:
+def _own_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     return ids
 
 
 _OBJECT_KINDS = {
-    "body": ObjectKind(("", "body_"), {"nbody": _own, "nmocap": _mocap_slots}),
+    "body": ObjectKind(("", "body_"), {"nbody": _own_indices, "nmocap": _mocap_slots}),
     "joint": ObjectKind(
-        ("", "jnt_", "dof_"), {"njnt": _own, "nq": qpos_indices, "nv": dof_indices}
+        ("", "jnt_", "dof_"), {"njnt": _own_indices, "nq": qpos_indices, "nv": dof_indices}
     ),
-    "geom": ObjectKind(("geom_",), {"ngeom": _own}),
-    "site": ObjectKind(("site_",), {"nsite": _own}),
-    "camera": ObjectKind(("cam_",), {"ncam": _own}),
-    "light": ObjectKind(("light_",), {"nlight": _own}),
-    "mesh": ObjectKind(("mesh_",), {"nmesh": _own}),
-    "material": ObjectKind(("mat_",), {"nmat": _own}),
-    "pair": ObjectKind(("pair_",), {"npair": _own}),
-    "equality": ObjectKind(("eq_",), {"neq": _own}),
-    "tendon": ObjectKind(("ten_", "tendon_"), {"ntendon": _own}),
+    "geom": ObjectKind(("geom_",), {"ngeom": _own_indices}),
+    "site": ObjectKind(("site_",), {"nsite": _own_indices}),
+    "camera": ObjectKind(("cam_",), {"ncam": _own_indices}),
+    "light": ObjectKind(("light_",), {"nlight": _own_indices}),
+    "mesh": ObjectKind(("mesh_",), {"nmesh": _own_indices}),
+    "material": ObjectKind(("mat_",), {"nmat": _own_indices}),
+    "pair": ObjectKind(("pair_",), {"npair": _own_indices}),
+    "equality": ObjectKind(("eq_",), {"neq": _own_indices}),
+    "tendon": ObjectKind(("ten_", "tendon_"), {"ntendon": _own_indices}),
     "actuator": ObjectKind(
         ("", "actuator_"),
-        {"nactuator": _own, "nu": ctrl_indices, "na": act_indices, "nout": out_indices},
+        {"nactuator": _own_indices, "nu": ctrl_indices, "na": act_indices, "nout": out_indices},
     ),
-    "sensor": ObjectKind(("", "sensor_"), {"nsensor": _own, "nsensordata": sensor_indices}),
-    "key": ObjectKind(("key_",), {"nkey": _own}),
+    "sensor": ObjectKind(("", "sensor_"), {"nsensor": _own_indices, "nsensordata": sensor_indices}),
+    "key": ObjectKind(("key_",), {"nkey": _own_indices}),
 }  # fmt: skip
 
 
@@ -141,18 +142,18 @@ class Bound(Generic[R]):
         for full in (prefix + name for prefix in kind.prefixes):
             declared = self._record.fields.get(full)
             size = str(declared.shape[0]) if declared is not None and declared.shape else ""
-            if declared is not None and size in kind.places:
+            if declared is not None and size in kind.index_functions:
                 value = getattr(self._record, full)
                 if value is None:
                     raise AttributeError(
                         f"{full} is not carried; keep it: make_data(m, keep=[{full!r}])"
                     )
-                at = kind.places[size](s, self._ids)
+                at = kind.index_functions[size](s, self._ids)
                 return full, value.ndim - len(declared.dims(s.sizes)), at
         for full in (prefix + name for prefix in kind.prefixes if prefix):
             if isinstance(getattr(self._record, full, None), np.ndarray):
-                places = dof_indices if full.startswith("dof_") else _own
-                return full, 0, places(s, self._ids)
+                index_function = dof_indices if full.startswith("dof_") else _own_indices
+                return full, 0, index_function(s, self._ids)
         raise AttributeError(
             f"{self._kind}: {type(self._record).__name__} has no field {name!r} of it"
         )

@@ -387,7 +387,7 @@ class Data(Record):
 
     def _remedy(self, name: str, value: Any) -> str:
         """Return what replaces the field, or the nearest name."""
-        return _replacement(_FIELD_REPLACEMENTS, name) or super()._remedy(name, value)
+        return _replacement_hint(_FIELD_REPLACEMENTS, name) or super()._remedy(name, value)
 
     def bind(self, m: Any, elements: Any) -> Bound[Self]:
         """Return a view of the fields of named objects: `d.bind(m, spec["joint", "knee"]).qpos`.
@@ -407,7 +407,7 @@ class Data(Record):
         """Raise AttributeError that names the replacement of an mjData field absent here."""
         near = "" if name.startswith("_") else remedy(name, self.fields)
         raise AttributeError(
-            f"Data has no field {name!r}{_replacement(_FIELD_REPLACEMENTS, name) or near}"
+            f"Data has no field {name!r}{_replacement_hint(_FIELD_REPLACEMENTS, name) or near}"
         )
 
     @property
@@ -467,7 +467,7 @@ class DataJAX:
         return value
 
 
-def _replacement(table: dict[str, str], name: str) -> str:
+def _replacement_hint(table: dict[str, str], name: str) -> str:
     return f": {table[name]}" if name in table else ""
 
 
@@ -476,7 +476,7 @@ def absent_field_message(name: str) -> str:
     name."""
     owner, _, inner = name.rpartition(".")
     if owner != "contact":
-        what = _replacement(_FIELD_REPLACEMENTS, name) or remedy(name, Data.fields, "")
+        what = _replacement_hint(_FIELD_REPLACEMENTS, name) or remedy(name, Data.fields, "")
         return f"Data has no field {name!r}{what}"
     if inner in Contact.fields:
         return f"{name}: the fields of contacts are kept together; keep 'contact'"

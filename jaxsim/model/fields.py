@@ -345,7 +345,7 @@ class Record:
 
     def __repr__(self) -> str:
         values = ((n, self.__dict__[n]) for n in self.fields)
-        shown = (f"{n}={brief_value(v)}" for n, v in values if v is not None and _size(v))
+        shown = (f"{n}={brief_value(v)}" for n, v in values if v is not None and _size_text(v))
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -433,7 +433,7 @@ def _format_shape(field: Field, expected: tuple[int | None, ...]) -> str:
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
 
 
-def _size(value) -> int:
+def _size_text(value) -> int:
     return value.size if hasattr(value, "size") else 1
 
 

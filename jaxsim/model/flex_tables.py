@@ -27,9 +27,9 @@ def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
     flex_boxed: flexes that are rods with a box section.
     """
     rods = [_rod(fields, f) for f in range(fields["nflex"])]
-    parts = zip(_none(), *rods, strict=True)
+    parts = zip(_empty_table(), *rods, strict=True)
     flex, vert, dof, adr = (np.concatenate(t).astype(np.int32) for t in parts)
-    elem, mode = _strains(fields)
+    elem, mode = _strain_tables(fields)
     tables: dict[str, Any] = {"rod_flexid": flex, "rod_vert": vert, "rod_dof": dof, "rod_adr": adr}
     tables |= {"nrod": len(flex), "eq_elemid": elem, "eq_modenum": mode}
     boxed = np.array([_is_boxed(fields, f) for f in range(fields["nflex"])], bool)
@@ -53,14 +53,14 @@ def _is_boxed(fields: Mapping[str, Any], f: int) -> bool:
     return bool(fields["flex_bending"][fields["flex_bendingadr"][f] + 1 + _SIDE_COLUMN] != 0)
 
 
-def _none() -> tuple[np.ndarray, ...]:
+def _empty_table() -> tuple[np.ndarray, ...]:
     return np.zeros(0), np.zeros((0, 4)), np.zeros(0), np.zeros(0)
 
 
 def _rod(fields: Mapping[str, Any], f: int) -> tuple[np.ndarray, ...]:
     first = fields["flex_bendingadr"][f]
     if fields["flex_dim"][f] != 1 or fields["flex_interp"][f] or first < 0:
-        return _none()
+        return _empty_table()
     n = int(fields["flex_bending"][first])
     adr = first + 1 + _RECORD_LENGTH * np.arange(n)
     numbers = np.rint(fields["flex_bending"][adr[:, None] + np.arange(_RECORD_LENGTH)])
@@ -70,7 +70,7 @@ def _rod(fields: Mapping[str, Any], f: int) -> tuple[np.ndarray, ...]:
     return np.full(n, f), vert, dof, adr
 
 
-def _strains(fields: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _strain_tables(fields: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     elem = np.full(fields["neq"], -1, np.int32)
     mode = np.zeros(fields["neq"], np.int32)
     for i in np.flatnonzero(np.asarray(fields["eq_type"]) == EqType.FLEXSTRAIN):

@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
+from jaxsim.model.indices import ctrl_indices, dof_indices, qpos_indices, sensor_indices
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.model.places import ctrl_indices, dof_indices, qpos_indices, sensor_indices
 
 Names = str | Iterable[str]
 

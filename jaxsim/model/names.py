@@ -71,8 +71,8 @@ def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None
     if isinstance(actuator, str):
         index = name2id(m, "actuator", actuator)
     else:
-        index = _number("actuator", "a name or a", actuator)
-    place = _number("place", "a", place)
+        index = _check_integer("actuator", "a name or a", actuator)
+    place = _check_integer("place", "a", place)
     if not 0 <= index < m.nactuator:
         raise ValueError(f"actuator: the model has {m.nactuator}, there is no number {index}")
     signature = int(m.actuator_ctrlspec[index])
@@ -90,7 +90,7 @@ NAMED_INPUTS = [
 ]
 
 
-def _number(argument: str, what: str, value: Any) -> int:
+def _check_integer(argument: str, what: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ValueError(
             f"actuator_input_name: {argument}: expected {what} whole number, got {value!r}"

@@ -37,7 +37,7 @@ class Structure:
     def __init__(self, tables: Mapping[str, Table], known: Mapping[str, Table] = _NO_TABLES):
         """Build a structure from tables, and from those tables of another one that they do not
         replace."""
-        self._tables = {**known, **{name: _freeze(value) for name, value in tables.items()}}
+        self._tables = {**known, **{name: _make_read_only(value) for name, value in tables.items()}}
         self._counts: dict[str, int] | None = None
         self._hash: int | None = None
         self.cache: dict[tuple, Any] = {}
@@ -67,7 +67,7 @@ class Structure:
     def sizes(self) -> Mapping[str, int]:
         """Return the counts, and the sizes derived from the tables: sizes of the fields of a
         Data."""
-        return _sizes(self)
+        return _table_sizes(self)
 
     def replace(self, **values: Table) -> "Structure":
         """Return a structure with some tables replaced."""
@@ -119,7 +119,7 @@ CHANGEABLE = frozenset(
 )
 
 
-def _freeze(value: Table) -> Table:
+def _make_read_only(value: Table) -> Table:
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.copy()
         value.flags.writeable = False
@@ -154,7 +154,7 @@ def cache_by_structure(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @cache_by_structure
-def _sizes(s: Structure) -> Mapping[str, int]:
+def _table_sizes(s: Structure) -> Mapping[str, int]:
     return {**s.counts, "nrow": _row_capacity(s), "nhistorytime": _times_in_history(s)}
 
 

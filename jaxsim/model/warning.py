@@ -127,11 +127,11 @@ def check_warnings(d: Data) -> None:
     """
     found = warning_counts(d)
     if found:
-        lines = [f"{n.type.name}: {n} (first: {_first(n)})" for n in found]
+        lines = [f"{n.type.name}: {n} (first: {_first_world(n)})" for n in found]
         raise RuntimeError("\n".join(["the simulation warns:", *lines]))
 
 
-def _first(n: WarningCount) -> str:
+def _first_world(n: WarningCount) -> str:
     """Return the first world of a warning, and the entry concerned."""
     what = describe_entry(n.type, n.last[0])
     return f"world {n.worlds[0]}{', ' if what else ''}{what}"

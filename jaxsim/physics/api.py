@@ -15,7 +15,7 @@ from jaxsim.physics import standalone
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
 from jaxsim.physics.arguments import check_model
-from jaxsim.physics.body.applied import xfrc_accumulate as _xfrc_accumulate
+from jaxsim.physics.body.applied_force import xfrc_accumulate as _xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight as _camlight
 from jaxsim.physics.body.configuration import differentiate_pos as _differentiate_pos
 from jaxsim.physics.body.configuration import integrate_pos as _integrate_pos
@@ -44,7 +44,7 @@ from jaxsim.physics.inverse import inverse as _inverse
 from jaxsim.physics.passive.energy import energy_pos as _energy_pos
 from jaxsim.physics.passive.energy import energy_vel as _energy_vel
 from jaxsim.physics.passive.passive import passive as _passive
-from jaxsim.physics.public_api import public
+from jaxsim.physics.public_api import make_public
 from jaxsim.physics.query import jacobian as body_jacobian
 from jaxsim.physics.query import mass_matrix
 from jaxsim.physics.query.constraint_rows import constraint_rows as _constraint_rows
@@ -54,7 +54,7 @@ from jaxsim.physics.query.constraint_update import constraint_update as _constra
 from jaxsim.physics.query.constraint_update import project_constraint as _project_constraint
 from jaxsim.physics.query.contact_force import contact_force as _contact_force
 from jaxsim.physics.query.contact_force import contact_forces as _contact_forces
-from jaxsim.physics.query.geom_distance import geom_distance as _of_geoms
+from jaxsim.physics.query.geom_distance import geom_distance as _measure_geom_distance
 from jaxsim.physics.query.geom_distance import resolve_distance_geoms
 from jaxsim.physics.query.island import island as _island
 from jaxsim.physics.query.object_motion import local_to_global as _local_to_global
@@ -64,53 +64,55 @@ from jaxsim.physics.sensor.sensor import sensor_vel as _sensor_vel
 from jaxsim.physics.stage import StageFields, stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
-step = public(_step, callbacks=True, short=SLEEP_FAST_PATH)
-forward = public(_forward, callbacks=True)
-inverse = public(_inverse, callbacks=True, namespace="jaxsim")
-compare_fwd_inv = public(_compare_fwd_inv)
-constraint_rows = public(_constraint_rows, namespace="jaxsim.support")
-island = public(_island)
+step = make_public(_step, callbacks=True, short=SLEEP_FAST_PATH)
+forward = make_public(_forward, callbacks=True)
+inverse = make_public(_inverse, callbacks=True, namespace="jaxsim")
+compare_fwd_inv = make_public(_compare_fwd_inv)
+constraint_rows = make_public(_constraint_rows, namespace="jaxsim.support")
+island = make_public(_island)
 
 # Checks of `step` for an invalid state, in order.
-check_pos = public(_check_pos)
-check_vel = public(_check_vel)
-check_acc = public(_check_acc, callbacks=True, stage=StageFields(frozenset({"qacc"}), frozenset()))
+check_pos = make_public(_check_pos)
+check_vel = make_public(_check_vel)
+check_acc = make_public(
+    _check_acc, callbacks=True, stage=StageFields(frozenset({"qacc"}), frozenset())
+)
 
 # Functions of the results of a step.
-contact_force = public(_contact_force, namespace="jaxsim.support")
-contact_forces = public(_contact_forces, namespace="jaxsim.support")
+contact_force = make_public(_contact_force, namespace="jaxsim.support")
+contact_forces = make_public(_contact_forces, namespace="jaxsim.support")
 
 # Stages in the order of a step; those of `alone` combine several stages of forward.py.
-fwd_kinematics = public(standalone.fwd_kinematics)
-fwd_position = public(standalone.fwd_position)
-kinematics = public(_kinematics)
-com_pos = public(_com_pos)
-camlight = public(_camlight)
-flex = public(_flex)
-tendon = public(_tendon)
-crb = public(_crb)
-collision = public(_collision)
-make_constraint = public(standalone.make_constraint)
-transmission = public(_transmission)
-sensor_pos = public(_sensor_pos)
-energy_pos = public(_energy_pos)
-fwd_velocity = public(standalone.fwd_velocity)
-com_vel = public(_com_vel)
-passive = public(_passive)
-tendon_bias = public(standalone.tendon_bias)
-subtree_vel = public(_subtree_vel)
-sensor_vel = public(_sensor_vel)
-energy_vel = public(_energy_vel)
-fwd_actuation = public(_actuation, name="fwd_actuation")
-fwd_acceleration = public(standalone.fwd_acceleration)
-xfrc_accumulate = public(_xfrc_accumulate)
-solve = public(standalone.solve)
-rne_postconstraint = public(standalone.rne_postconstraint)
-sensor_acc = public(_sensor_acc)
-euler = public(standalone.euler)
-implicit = public(standalone.implicit)
-rungekutta4 = public(standalone.rungekutta4)
-inv_constraint = public(_inv_constraint)
+fwd_kinematics = make_public(standalone.fwd_kinematics)
+fwd_position = make_public(standalone.fwd_position)
+kinematics = make_public(_kinematics)
+com_pos = make_public(_com_pos)
+camlight = make_public(_camlight)
+flex = make_public(_flex)
+tendon = make_public(_tendon)
+crb = make_public(_crb)
+collision = make_public(_collision)
+make_constraint = make_public(standalone.make_constraint)
+transmission = make_public(_transmission)
+sensor_pos = make_public(_sensor_pos)
+energy_pos = make_public(_energy_pos)
+fwd_velocity = make_public(standalone.fwd_velocity)
+com_vel = make_public(_com_vel)
+passive = make_public(_passive)
+tendon_bias = make_public(standalone.tendon_bias)
+subtree_vel = make_public(_subtree_vel)
+sensor_vel = make_public(_sensor_vel)
+energy_vel = make_public(_energy_vel)
+fwd_actuation = make_public(_actuation, name="fwd_actuation")
+fwd_acceleration = make_public(standalone.fwd_acceleration)
+xfrc_accumulate = make_public(_xfrc_accumulate)
+solve = make_public(standalone.solve)
+rne_postconstraint = make_public(standalone.rne_postconstraint)
+sensor_acc = make_public(_sensor_acc)
+euler = make_public(standalone.euler)
+implicit = make_public(standalone.implicit)
+rungekutta4 = make_public(standalone.rungekutta4)
+inv_constraint = make_public(_inv_constraint)
 # Aliases: MuJoCo has several names for these stages.
 fwd_constraint = solve
 inv_position = fwd_position
@@ -118,35 +120,35 @@ inv_velocity = fwd_velocity
 make_m = crb
 
 # Configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2).
-integrate_pos = public(_integrate_pos)
-differentiate_pos = public(_differentiate_pos)
-normalize_quat = public(_normalize_quat)
+integrate_pos = make_public(_integrate_pos)
+differentiate_pos = make_public(_differentiate_pos)
+normalize_quat = make_public(_normalize_quat)
 
 # Functions of the configuration.
-full_m = public(mass_matrix.full_m)
-add_m = public(mass_matrix.add_m)
-mul_m = public(mass_matrix.mul_m)
-mul_m2 = public(mass_matrix.mul_m2)
-solve_m = public(mass_matrix.solve_m)
-solve_m2 = public(mass_matrix.solve_m2)
-factor_m = public(mass_matrix.factor_m)
-jac = public(body_jacobian.jac)
-jac_body = public(body_jacobian.jac_body)
-jac_body_com = public(body_jacobian.jac_body_com)
-jac_geom = public(body_jacobian.jac_geom)
-jac_site = public(body_jacobian.jac_site)
-jac_subtree_com = public(body_jacobian.jac_subtree_com)
-jac_point_axis = public(body_jacobian.jac_point_axis)
-local_to_global = public(_local_to_global)
-apply_ft = public(body_jacobian.apply_ft)
-angmom_mat = public(body_jacobian.angmom_mat)
+full_m = make_public(mass_matrix.full_m)
+add_m = make_public(mass_matrix.add_m)
+mul_m = make_public(mass_matrix.mul_m)
+mul_m2 = make_public(mass_matrix.mul_m2)
+solve_m = make_public(mass_matrix.solve_m)
+solve_m2 = make_public(mass_matrix.solve_m2)
+factor_m = make_public(mass_matrix.factor_m)
+jac = make_public(body_jacobian.jac)
+jac_body = make_public(body_jacobian.jac_body)
+jac_body_com = make_public(body_jacobian.jac_body_com)
+jac_geom = make_public(body_jacobian.jac_geom)
+jac_site = make_public(body_jacobian.jac_site)
+jac_subtree_com = make_public(body_jacobian.jac_subtree_com)
+jac_point_axis = make_public(body_jacobian.jac_point_axis)
+local_to_global = make_public(_local_to_global)
+apply_ft = make_public(body_jacobian.apply_ft)
+angmom_mat = make_public(body_jacobian.angmom_mat)
 
 # Functions of the state: positions and velocities.
-jac_dot = public(body_jacobian.jac_dot)
-mul_jac_vec = public(_mul_jac_vec)
-mul_jac_t_vec = public(_mul_jac_t_vec)
-constraint_update = public(_constraint_update)
-project_constraint = public(_project_constraint)
+jac_dot = make_public(body_jacobian.jac_dot)
+mul_jac_vec = make_public(_mul_jac_vec)
+mul_jac_t_vec = make_public(_mul_jac_t_vec)
+constraint_update = make_public(_constraint_update)
+project_constraint = make_public(_project_constraint)
 
 
 def geom_distance(
@@ -175,7 +177,7 @@ def geom_distance(
     return _geom_distance(m, d, *resolve_distance_geoms(m, geom1, geom2), distmax)
 
 
-_geom_distance = public(_of_geoms)
+_geom_distance = make_public(_measure_geom_distance)
 
 
 def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:
@@ -199,5 +201,5 @@ def _rne_at_qacc(m: Model, d: Data) -> Array:
     return _rne(m, d, d.qacc)
 
 
-_rne_bias = public(_rne)
-_rne_acc = public(_rne_at_qacc)
+_rne_bias = make_public(_rne)
+_rne_acc = make_public(_rne_at_qacc)

@@ -1,7 +1,7 @@
 """User callbacks in a step: functions of one world, called for all worlds.
 
 `model/callbacks.py` documents their arguments and results. A callback is written for one world in
-the user's layout and is batched by `as_one_world`. Corresponds to MuJoCo's `mjcb_*` callbacks.
+the user's layout and is batched by `call_as_one_world`. Corresponds to MuJoCo's `mjcb_*` callbacks.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from jaxsim.enums import DisableBit, Stage
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
-from jaxsim.transforms.layout import as_one_world, unpack_values
+from jaxsim.transforms.layout import call_as_one_world, unpack_values
 
 # Fields that a control callback may set: MuJoCo's mjSTATE_USER.
 _CONTROL_CALLBACK_FIELDS = (
@@ -72,7 +72,9 @@ def passive_force(m: Model, d: Data) -> Array:
     return _numbers(m, d, "passive", (), (m.nv,))
 
 
-def of_actuators(m: Model, d: Data, name: str, i: np.ndarray, number: int, none: float) -> Array:
+def call_actuator_callback(
+    m: Model, d: Data, name: str, i: np.ndarray, number: int, none: float
+) -> Array:
     """Return what a callback computes for actuators `i`, `[number, *W]`; `none` without one."""
     if not has_callback(m, name):
         return jnp.full_like(gather_static(d.actuator_length, np.zeros(number, int)), none)
@@ -106,4 +108,6 @@ def _numbers(m: Model, d: Data, name: str, given: tuple, shape: tuple[int, ...])
 def _call_per_world(m: Model, d: Data, name: str, one: Callable) -> Any:
     """Call `one(m, d, callback)` per world; arrays that the callback captured are that world's."""
     function = getattr(m.callbacks, name)
-    return as_one_world(one, m.replace_unchecked({"callbacks": None}, native=True), d, function)
+    return call_as_one_world(
+        one, m.replace_unchecked({"callbacks": None}, native=True), d, function
+    )

@@ -21,12 +21,12 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
-from jaxsim.physics.body.applied import xfrc_accumulate
+from jaxsim.physics.body.applied_force import xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel
-from jaxsim.physics.body.singular import count_singular
+from jaxsim.physics.body.singular_inertia import count_singular
 from jaxsim.physics.callback import call_control
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.island import islands, passive_couplings, touched_trees
@@ -40,7 +40,7 @@ from jaxsim.physics.partition import coupled_blocks, solver_blocks
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.sleep.known import fully_asleep
+from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.sleep.trees import (
     all_awake,
     can_sleep,
@@ -50,12 +50,12 @@ from jaxsim.physics.sleep.trees import (
     update_sleep_counts,
 )
 from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
-from jaxsim.physics.solver.by_world import solves_by_world
-from jaxsim.physics.solver.conjugate import conjugate_gradients
+from jaxsim.physics.solver.conjugate_gradient import conjugate_gradients
 from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.islands import find_islands
 from jaxsim.physics.solver.newton import newton_solve
-from jaxsim.physics.solver.noslip import NoslipStart, without_slip
+from jaxsim.physics.solver.noslip import NoslipStart, run_noslip
+from jaxsim.physics.solver.per_world import solves_by_world
 from jaxsim.physics.solver.pgs import gauss_seidel
 from jaxsim.physics.solver.problem import ConstraintProblem, RowForces
 from jaxsim.physics.solver.solution import SolverSettings, solve_constrained
@@ -78,7 +78,7 @@ def forward(m: Model, d: Data) -> Data:
     return from_velocity(m, to_position(m, d))
 
 
-def step1(m: Model, d: Data) -> Data:
+def run_step1(m: Model, d: Data) -> Data:
     """Compute what follows from positions and velocities, including their sensors.
 
     Forces, accelerations and acceleration-stage sensors keep their values. Corresponds to
@@ -222,7 +222,7 @@ def fwd_constraint(m: Model, d: Data) -> Data:
     if not can_sleep(m):
         return _solve_constraints(m, d)
     if fully_asleep():
-        return _at_rest(m, d)
+        return _asleep_solution(m, d)
     # Solve with sleeping dofs force-free, then restore their values.
     awake = dof_awake(m, d)
     rest = {n: jnp.where(awake, getattr(d, n), 0) for n in ("qfrc_smooth", "qacc_warmstart")}
@@ -238,7 +238,7 @@ def smooth_acceleration(m: Model, d: Data) -> Array:
     return smooth_system(m, d).acceleration()
 
 
-def _at_rest(m: Model, d: Data) -> Data:
+def _asleep_solution(m: Model, d: Data) -> Data:
     """Return the trivial solution where all trees sleep and no row exists, without a solver."""
     zero, acc = jnp.zeros_like(d.qvel), d.qacc_smooth
     none = jnp.zeros((1, *zero.shape[1:]), jnp.int32)
@@ -264,7 +264,7 @@ def _solve_constraints(m: Model, d: Data) -> Data:
             d = d.replace(forces=jax.tree.map(jnp.zeros_like, of_rows))
         return list_rows(m, system.add_gyroscopic_forces(m, d))
     # Primal or dual solver.
-    problem = _problem(m, d, system)
+    problem = _build_problem(m, d, system)
     found = solve_constrained(problem, _settings(m, d, problem), _method(m, d))
     d = count_singular(m, d, inertia, found.qacc_smooth).replace(
         qacc_smooth=found.qacc_smooth,
@@ -275,7 +275,7 @@ def _solve_constraints(m: Model, d: Data) -> Data:
     )
     # No-slip post-processing, and the forces of rows where they do not follow from `qacc`.
     if m.opt.noslip_iterations > 0:
-        d = _without_slip(m, d, problem, system, found.rows)
+        d = _run_noslip(m, d, problem, system, found.rows)
     elif m.lists_row_forces:
         d = d.replace(forces=found.rows or problem.row_forces(found.qacc))
     d = system.add_gyroscopic_forces(m, d)
@@ -283,7 +283,7 @@ def _solve_constraints(m: Model, d: Data) -> Data:
     return list_rows(m, d)
 
 
-def _problem(m: Model, d: Data, system: System) -> ConstraintProblem:
+def _build_problem(m: Model, d: Data, system: System) -> ConstraintProblem:
     """Build the problem of all dofs, with sparse or block-diagonal M where Newton profits."""
     parts = system.parts, solver_blocks(m), coupled_blocks(m)
     problem = ConstraintProblem(system.inertia, system.force, d.rows, *parts)
@@ -329,13 +329,13 @@ def _method(m: Model, d: Data) -> Callable:
     return partial(primal, iterations=limit, ls_iterations=m.opt.ls_iterations, records=records)
 
 
-def _without_slip(
+def _run_noslip(
     m: Model, d: Data, problem: ConstraintProblem, system: System, rows: RowForces | None
 ) -> Data:
     """Run the no-slip iterations; afterwards the row forces do not follow from `qacc`."""
     # Problem without regularization, then recompute qacc from the new forces.
     slip = system.for_slip(problem, d.qacc_smooth)
-    held = without_slip(m, NoslipStart(slip, d.qacc, rows, touched_trees(m, d), diagonal(d.M)))
+    held = run_noslip(m, NoslipStart(slip, d.qacc, rows, touched_trees(m, d), diagonal(d.M)))
     qacc = held.qacc
     if slip is not problem:
         qacc = problem.solve_inertia(problem.smooth + held.force)

@@ -15,8 +15,8 @@ from jaxsim.math import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
-from jaxsim.physics.body.applied import xfrc_accumulate
-from jaxsim.physics.body.singular import count_singular
+from jaxsim.physics.body.applied_force import xfrc_accumulate
+from jaxsim.physics.body.singular_inertia import count_singular
 from jaxsim.physics.constraint.regularize import regularized_rows
 from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.discrete import is_discrete

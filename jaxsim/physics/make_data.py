@@ -9,14 +9,14 @@ import numpy as np
 from jaxsim.enums import SleepPolicy
 from jaxsim.model.allocate import Keep, allocate, check_supported, kept_names
 from jaxsim.model.data import WAITING_FIELDS, Data
+from jaxsim.model.initial.state import neutral_controls
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.model.start.state import neutral_controls
 from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES, forward
-from jaxsim.physics.refusal import describe_object
-from jaxsim.physics.sleep.asleep import start_asleep
+from jaxsim.physics.sleep.sleep_islands import start_asleep
 from jaxsim.physics.sleep.trees import can_sleep, update_sleep_counts
+from jaxsim.physics.unsupported import describe_object
 from jaxsim.transforms.layout import batched
 from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS
 from jaxsim.transforms.programs import ProgramCache
@@ -137,7 +137,7 @@ def reset_ctrl(m: Model, d: Data) -> Data:
     return d.replace(ctrl=jnp.broadcast_to(neutral, d.ctrl.shape))
 
 
-def _begun(m: Model, d: Data) -> Data:
+def _data_with_sleeping_trees(m: Model, d: Data) -> Data:
     """Return the initial state with trees of policy INIT asleep; needs one forward pass."""
     # Results of the forward pass that sleeping trees keep.
     found = forward(m, d)
@@ -148,12 +148,15 @@ def _begun(m: Model, d: Data) -> Data:
     return update_sleep_counts(m, d.replace(**kept, tree_asleep=number, tree_start=number))
 
 
-_in_a_program = ProgramCache(batched(_begun))
-_for_one_run = ProgramCache(batched(_begun), compiler_options=FAST_COMPILE_OPTIONS)
+_in_a_program = ProgramCache(batched(_data_with_sleeping_trees))
+_for_one_run = ProgramCache(
+    batched(_data_with_sleeping_trees), compiler_options=FAST_COMPILE_OPTIONS
+)
 
 
 def _begin_asleep(m: Model, d: Data) -> Data:
-    """Run `_begun` for one world; outside a trace in a program compiled without optimization."""
+    """Run `_data_with_sleeping_trees` for one world; outside a trace in a program compiled without
+    optimization."""
     if any(isinstance(a, jax.core.Tracer) for a in jax.tree.leaves((m, d))):
         return _in_a_program(m, d)
     with jax.ensure_compile_time_eval():

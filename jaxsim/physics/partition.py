@@ -83,7 +83,7 @@ def solver_blocks(m: Model) -> Parts:
     s, plan = m.structure, collision_layout(m)
     # Flexes, and equalities of other types, couple all dofs.
     if plan.soft or not np.isin(s.eq_type, _COUPLING_EQUALITIES).all():
-        return _whole(s)
+        return _undivided_parts(s)
     return _parts(s, _coupled_trees(m), touching_trees(s, plan))
 
 
@@ -135,7 +135,7 @@ def _parts(
     parts = [np.flatnonzero(of_dof == k) for k in np.unique(of_dof)]
     # Factorization work grows with the cube of the block size.
     if gain * sum(len(p) ** 3 for p in parts) > s.nv**3:
-        return _whole(s)
+        return _undivided_parts(s)
     return tuple(tuple(p.tolist()) for p in parts)
 
 
@@ -155,5 +155,5 @@ def _component_labels(n: int, link: np.ndarray) -> np.ndarray:
     return label
 
 
-def _whole(s: Structure) -> Parts:
+def _undivided_parts(s: Structure) -> Parts:
     return (tuple(range(s.nv)),)

@@ -19,7 +19,7 @@ from jaxsim.extend.registry import Key, plugin_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.transforms.layout import as_one_world
+from jaxsim.transforms.layout import call_as_one_world
 
 
 def plugin_row(s: Structure, instance: int | np.integer) -> Plugin:
@@ -98,17 +98,19 @@ def call_plugin(
     # The result is checked against the declared shape.
     def one(m: Model, d: Data, *more):
         call: Callable = getattr(row, function)
-        out = jnp.asarray(call(m, d, _of_world(m, d, instance, served), *more), m.qpos0.dtype)
+        out = jnp.asarray(
+            call(m, d, _instance_in_world(m, d, instance, served), *more), m.qpos0.dtype
+        )
         if out.shape != shape:
             raise ValueError(
                 f"plugin {row.name!r}: {function} returned shape {out.shape}, expected {shape}"
             )
         return out
 
-    return as_one_world(one, m, d, *more)
+    return call_as_one_world(one, m, d, *more)
 
 
-def _of_world(m: Model, d: Data, instance: int, served: Attached) -> Attached:
+def _instance_in_world(m: Model, d: Data, instance: int, served: Attached) -> Attached:
     """Return the attached elements with parameters and state of the instance in one world."""
     s = m.structure
     start, number = s.plugin_stateadr[instance], s.plugin_statenum[instance]

@@ -45,7 +45,7 @@ class Step(Protocol):
 
 
 @overload
-def public(
+def make_public(
     core: Callable,
     *,
     callbacks: Literal[True],
@@ -56,7 +56,7 @@ def public(
 
 
 @overload
-def public(
+def make_public(
     core: Callable[..., Result],
     *,
     stage: StageFields | None = None,
@@ -65,7 +65,7 @@ def public(
 ) -> Callable[..., Result]: ...
 
 
-def public(
+def make_public(
     core: Callable,
     *,
     callbacks: bool = False,
@@ -91,7 +91,7 @@ def public(
     names, name = tuple(signature.parameters), name or core.__name__.lstrip("_")
 
     @functools.wraps(core)
-    def alone(m, *rest):
+    def core_with_recompute(m, *rest):
         # Recompute intermediate values that the Data does not carry.
         return core(
             m,
@@ -101,7 +101,7 @@ def public(
             ),
         )
 
-    native = batched(alone, short)
+    native = batched(core_with_recompute, short)
     program = ProgramCache(native)
 
     @functools.wraps(core)
@@ -124,18 +124,18 @@ def public(
             else:
                 check_array(name, m, argument, value)
         # Inside a trace add to the caller's program, else compile one.
-        arrays = [a if isinstance(a, Data) else as_items(a, m.qpos0.dtype) for a in rest]
-        run = native if _in_a_program(m, *arrays) else program
+        arrays = [a if isinstance(a, Data) else to_items(a, m.qpos0.dtype) for a in rest]
+        run = native if _is_tracing(m, *arrays) else program
         return _separate_buffers(run(m, *arrays))
 
     function.__name__ = name
     vars(function)["carries"] = carried_fields(stage)
     if callbacks:
-        vars(function)["__signature__"] = _with_callbacks(signature)
+        vars(function)["__signature__"] = _add_callbacks_parameter(signature)
     return function
 
 
-def _in_a_program(*arguments: PyTree) -> bool:
+def _is_tracing(*arguments: PyTree) -> bool:
     """Return True if operations become part of a program that the caller traces.
 
     Otherwise the call compiles its own, also under `vmap` and `grad` outside `jit`: executed one by
@@ -154,7 +154,7 @@ def _is_staged(a: object) -> bool:
     )
 
 
-def _with_callbacks(signature: inspect.Signature) -> inspect.Signature:
+def _add_callbacks_parameter(signature: inspect.Signature) -> inspect.Signature:
     kind = inspect.Parameter.KEYWORD_ONLY
     own = inspect.Parameter("callbacks", kind, default=None, annotation="Callbacks | None")
     return signature.replace(parameters=[*signature.parameters.values(), own])
@@ -180,7 +180,7 @@ def check_carries(path: str, m: Model, d: Data, stage: StageFields) -> None:
         )
 
 
-def as_items(a: Array | float | int, dtype: np.dtype) -> jax.Array:
+def to_items(a: Array | float | int, dtype: np.dtype) -> jax.Array:
     """Convert an argument to the layout of the physics: a scalar becomes one item."""
     whole = jnp.issubdtype(jnp.result_type(a), np.integer)
     a = jnp.asarray(a).astype(jnp.int32 if whole else dtype)

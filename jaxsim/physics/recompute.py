@@ -15,7 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.transmission import transmission
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.rne import com_vel
-from jaxsim.physics.collision.listed import rebuild_collision_result
+from jaxsim.physics.collision.contact_list import rebuild_collision_result
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.forward import fwd_constraint

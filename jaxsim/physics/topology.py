@@ -103,16 +103,16 @@ def moving_dof(s: Structure) -> tuple[int, ...]:
 
     With its ancestors it is the row of `ancestors`.
     """
-    return _last(ancestors(s))
+    return _last_index(ancestors(s))
 
 
 @cache_by_structure
 def carrying_dof(s: Structure) -> tuple[int, ...]:
     """Return the last dof that moves the axis of each dof [nv], by `dofs_before`; -1: none."""
-    return _last(dofs_before(s))
+    return _last_index(dofs_before(s))
 
 
-def _last(table: np.ndarray) -> tuple[int, ...]:
+def _last_index(table: np.ndarray) -> tuple[int, ...]:
     return tuple(int(np.flatnonzero(row).max(initial=-1)) for row in table)
 
 

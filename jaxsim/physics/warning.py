@@ -23,7 +23,7 @@ class Trouble(NamedTuple):
     info: Array
 
 
-def first_bad(x: Array) -> Trouble:
+def find_bad_worlds(x: Array) -> Trouble:
     """Find worlds with an item that is not finite or too large, and the index of the first one.
 
     A single min-reduction finds both: it returns the number of items if none is bad.

@@ -40,12 +40,12 @@ class TouchGrid(Plugin):
         for key, what in (("size", "columns and rows"), ("fov", "horizontal and vertical angle")):
             if len(config.get(key, "").split()) != 2:
                 return f"config '{key}' must give two numbers, {what}"
-        if (_size(config) <= 0).any():
+        if (_grid_size(config) <= 0).any():
             return "config 'size' must be two positive counts"
         for angle, most in zip(setting_numbers(config, "fov", 2), _MAX_FOV, strict=True):
             if not 0 < angle <= most:
                 return f"config 'fov' has {angle:g}; it must be positive and at most {most:g} here"
-        if not 1 <= _channels(config) <= _MAX_CHANNELS:
+        if not 1 <= _num_channels(config) <= _MAX_CHANNELS:
             return f"config 'nchannel' must be from 1 to {_MAX_CHANNELS}"
         if not 0 <= setting_number(config, "gamma") <= 1:
             return "config 'gamma' must be from 0 to 1"
@@ -53,7 +53,7 @@ class TouchGrid(Plugin):
 
     def readings(self, config: Config) -> int:
         """Return the number of values: channels times rows times columns."""
-        return _channels(config) * int(_size(config).prod())
+        return _num_channels(config) * int(_grid_size(config).prod())
 
     def sensor(self, m: Model, d: Data, at: Attached) -> jax.Array:
         """Return the readings of each sensor: for each channel, rows from below and cells from the
@@ -65,10 +65,10 @@ class TouchGrid(Plugin):
         columns, rows = (
             _edges(count, angle, setting_number(at.config, "gamma"))
             for count, angle in zip(
-                _size(at.config), setting_numbers(at.config, "fov", 2), strict=True
+                _grid_size(at.config), setting_numbers(at.config, "fov", 2), strict=True
             )
         )
-        channels = _channels(at.config)
+        channels = _num_channels(at.config)
         if d.contact is None or d.contact.force is None:  # a model without contacts
             shape = len(at.id), channels * (len(columns) - 1) * (len(rows) - 1)
             return jnp.zeros(shape, d.qpos.dtype)
@@ -87,12 +87,12 @@ class TouchGrid(Plugin):
         return jax.vmap(one)(d.site_xpos[at.objid], d.site_xmat[at.objid], body)
 
 
-def _size(config: Config) -> np.ndarray:
+def _grid_size(config: Config) -> np.ndarray:
     """Return the numbers of columns and rows."""
     return setting_numbers(config, "size", 2).astype(int)
 
 
-def _channels(config: Config) -> int:
+def _num_channels(config: Config) -> int:
     """Return the number of channels; 1 by default."""
     return int(setting_number(config, "nchannel")) or 1
 

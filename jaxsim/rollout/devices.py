@@ -79,7 +79,7 @@ def over_devices(
     @jax.jit
     def run_divided(*args: Any) -> Any:
         mesh, specs = plan(args)
-        part, leaves, axes = _without_empty(function, args, specs, mesh.size)
+        part, leaves, axes = _drop_empty_leaves(function, args, specs, mesh.size)
         with REQUESTED_TILE(lanes):
             return jax.shard_map(
                 part, mesh=mesh, in_specs=axes, out_specs=P(WORLD_AXIS), check_vma=False
@@ -94,7 +94,7 @@ def over_devices(
     return place_and_run
 
 
-def _without_empty(
+def _drop_empty_leaves(
     function: Callable[..., Any], args: Sequence[Any], specs: Sequence[P], parts: int
 ) -> tuple[Callable[..., Any], list[Any], tuple[P, ...]]:
     """Return a function of the nonempty leaves only, these leaves, and their partition specs.

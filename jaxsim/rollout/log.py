@@ -85,7 +85,7 @@ def log_warnings(
       >>> told[0].type.name, told[0].world
       ('BADQVEL', 0)
     """
-    tell = _teller(handler)
+    tell = _make_reporter(handler)
 
     @functools.wraps(function)
     def run_and_log(m: Model, d: Data, *rest: Any, **named: Any) -> Data:
@@ -98,7 +98,7 @@ def log_warnings(
     return run_and_log
 
 
-def _teller(handler: Callable[[WarningEvent], None]) -> Callable:
+def _make_reporter(handler: Callable[[WarningEvent], None]) -> Callable:
     """Return a function that reports worlds `(n, ...)` to the handler if one has a warning."""
 
     def on_host(times: Any, info: Any, time: Any) -> None:

@@ -55,7 +55,7 @@ class ControlLoop:
         check_data("ControlLoop", m, d, ())
         m, d = jax.device_get(jax.tree.map(jnp.asarray, (m, d)))
         of_model, of_data = _kinds(m), _kinds(d)
-        self._program = _program(function, of_model, of_data)
+        self._program = _compiled_function(function, of_model, of_data)
         self._model = jax.device_put(of_model.pack(m, np.concatenate))
         self._numbers = of_data.pack(d, np.concatenate)
         self.data: Data = of_data.unpack(self._numbers)
@@ -112,19 +112,19 @@ def _kinds(tree: PyTree) -> _Kinds:
 
 
 @bounded_cache(32)
-def _program(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
+def _compiled_function(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
     """Return the compiled function of packed arrays, shared by all loops of the same layout."""
 
     def advance(model: list, numbers: list) -> list:
         new = function(of_model.unpack(model), of_data.unpack(numbers))
         if (found := _kinds(new)) != of_data:
-            raise TypeError(_difference(of_data, found))
+            raise TypeError(_packed_difference(of_data, found))
         return of_data.pack(new)
 
     return jax.jit(advance)
 
 
-def _difference(state: _Kinds, found: _Kinds) -> str:
+def _packed_difference(state: _Kinds, found: _Kinds) -> str:
     own, other = state.describe, found.describe
     wrong = [
         f"{name}: {other.get(name, 'nothing')} instead of {own.get(name, 'nothing')}"

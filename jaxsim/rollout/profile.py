@@ -43,7 +43,7 @@ from jaxsim.physics.sleep.trees import all_awake, can_sleep, update_sleep_counts
 from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
 from jaxsim.physics.stage import STAGES
 from jaxsim.physics.tendon.tendon import tendon
-from jaxsim.transforms.batching import in_tiles
+from jaxsim.transforms.batching import split_into_tiles
 from jaxsim.transforms.layout import tile_size, unpack_record
 
 
@@ -110,19 +110,19 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
     check_data("profile", m, d, np.shape(d.time)[:1] if many else ())
     if many:
         tile = tile_size(m, len(d.time))
-        d = d[0] if tile == 1 else jax.tree.map(lambda a: in_tiles(a, tile)[0], d)
+        d = d[0] if tile == 1 else jax.tree.map(lambda a: split_into_tiles(a, tile)[0], d)
         many = tile > 1
     worlds = len(d.time) if many else 1
     whole = jax.vmap(step, (None, 0)) if many else step
-    whole_seconds = _seconds(jax.jit(whole), (m, d), seconds)
+    whole_seconds = _median_seconds(jax.jit(whole), (m, d), seconds)
     stages = _stages(m)
     wanted = _requested_outputs(d)
     native_m, native_d = _native(m, d, many)
     values = {n: v for n in _VALUE_NAMES if (v := getattr(native_d, n)) is not None}
     found = []
     for name, timer, function in stages:
-        program = jax.jit(_program(function, wanted))
-        found.append((name, timer, _seconds(program, (native_m, values), seconds)))
+        program = jax.jit(_stage_program(function, wanted))
+        found.append((name, timer, _median_seconds(program, (native_m, values), seconds)))
         values |= program(native_m, values)
     total = sum(s for _, _, s in found) or 1.0
     rows = (StageTime(n, t, s / worlds, s / total) for n, t, s in found)
@@ -151,7 +151,7 @@ def _requested_outputs(d: Data) -> frozenset[str]:
     )
 
 
-def _program(function: Callable, wanted: frozenset[str]) -> Callable:
+def _stage_program(function: Callable, wanted: frozenset[str]) -> Callable:
     """Return a stage as a function from the model and earlier values to the values it changes."""
 
     def run(m: Model, values: dict[str, Any]) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _program(function: Callable, wanted: frozenset[str]) -> Callable:
     return run
 
 
-def _seconds(program: Callable, given: Sequence, least: float) -> float:
+def _median_seconds(program: Callable, given: Sequence, least: float) -> float:
     """Return the median time of a call of a compiled program."""
     jax.block_until_ready(program(*given))
     times: list[float] = []

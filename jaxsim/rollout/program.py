@@ -17,14 +17,14 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsim.io.phase import phase
+from jaxsim.io.phase import named_phase
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics import step
 from jaxsim.physics.arguments import check_count, check_data, check_model
 from jaxsim.rollout.devices import WORLD_AXIS, max_devices
 from jaxsim.rollout.scan import Records, check_record
-from jaxsim.transforms.batching import from_tiles, in_tiles
+from jaxsim.transforms.batching import merge_tiles, split_into_tiles
 from jaxsim.transforms.layout import tile_size
 
 
@@ -121,10 +121,10 @@ class BatchProgram:
             return sharded(m, d, rows, count)
 
         begin = time.perf_counter()
-        with phase("trace the rollout"):
+        with named_phase("trace the rollout"):
             lowered = jax.jit(chunk).lower(*self._arguments(d, 0, 0))
         traced = time.perf_counter()
-        with phase("compile the rollout"):
+        with named_phase("compile the rollout"):
             self._program = lowered.compile()
         self.trace_seconds = traced - begin
         self.compile_seconds = time.perf_counter() - traced
@@ -192,8 +192,8 @@ def _advance(
         return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), end)
 
     worlds = d.time.shape[0]
-    by_tile = None if ctrl is None else in_tiles(jnp.moveaxis(ctrl, 1, 0), tile)
-    split = jax.tree.map(lambda x: in_tiles(x, tile), d)
+    by_tile = None if ctrl is None else split_into_tiles(jnp.moveaxis(ctrl, 1, 0), tile)
+    split = jax.tree.map(lambda x: split_into_tiles(x, tile), d)
     d, records = lax.map(advance_tile, (split, by_tile))
-    d = jax.tree.map(lambda x: from_tiles(x, worlds), d)
-    return d, {n: jnp.moveaxis(from_tiles(x, worlds), 1, 0) for n, x in records.items()}
+    d = jax.tree.map(lambda x: merge_tiles(x, worlds), d)
+    return d, {n: jnp.moveaxis(merge_tiles(x, worlds), 1, 0) for n, x in records.items()}

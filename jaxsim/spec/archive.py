@@ -16,7 +16,7 @@ from typing import BinaryIO
 from jaxsim.assets.source.model_archive import ARCHIVE_MODEL
 from jaxsim.assets.source.resource import ResourceError, Resources, folder_name, is_uri, join_uri
 from jaxsim.atomic_write import write_whole
-from jaxsim.errors import ModelError, Problem
+from jaxsim.errors import LocatedProblem, ModelError
 from jaxsim.mjcf import find_model, to_xml
 from jaxsim.mjcf.include_paths import FOLDER_SETTINGS
 from jaxsim.spec.element import SpecElement
@@ -74,7 +74,7 @@ class _Packing:
         file = element.attrs[attr]
         if file.lower().startswith("data:"):
             return
-        path, data = _find(spec, element, attr)
+        path, data = _find_file(spec, element, attr)
         known = self._names.get(path)
         if known is None:
             name = _member_name(path, self._folder)
@@ -104,7 +104,7 @@ class _Packing:
         return free
 
 
-def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
+def _find_file(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
     """Return the path and contents of a file that an element names."""
     file, folder = element.attrs[attr], FOLDER_SETTINGS.get(element.tag)
     if folder is not None:
@@ -120,7 +120,7 @@ def _find(spec: Tree, element: SpecElement, attr: str) -> tuple[str, bytes]:
             raise AssertionError("unreachable")
     except ResourceError as error:
         message = f"{element.label}: {attr}='{element.attrs[attr]}': {error}"
-        raise ModelError(Problem(element.place, message)) from None
+        raise ModelError(LocatedProblem(element.place, message)) from None
     return found
 
 

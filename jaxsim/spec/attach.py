@@ -17,14 +17,14 @@ from jaxsim.spec.element import SpecElement
 from jaxsim.spec.layout import record_layouts
 from jaxsim.spec.origin import Origin
 from jaxsim.spec.references import Name, definition, rename
-from jaxsim.spec.tree import Tree
-from jaxsim.spec.users import (
+from jaxsim.spec.referrers import (
     REFERRING_SECTIONS,
     is_torn,
     names_defined_before,
     outside_references,
     referenced_names,
 )
+from jaxsim.spec.tree import Tree
 
 # Sections whose elements are attached too, each after those that it may refer to.
 _SECTIONS = (
@@ -60,7 +60,7 @@ def attach_spec(
     path = None if part is None else list(_indices(part))
     child = child.copy()
     copied = None if path is None else _descend(child.root, path)
-    parts = _take(child, copied, prefix, suffix)
+    parts = _take_part(child, copied, prefix, suffix)
     own = {name for e in tree.walk() if (name := definition(e))}
     for element in (e for tree in (parts.root, *parts.along) for e in tree.walk()):
         name = definition(element)
@@ -68,22 +68,22 @@ def attach_spec(
             message = f"a {name[0]} named '{name[1]}' exists already; choose another prefix"
             raise ValueError(message)
     record_layouts(tree.root)
-    return _put(tree, _holder(to), parts)
+    return _put_parts(tree, _make_holder_frame(to), parts)
 
 
 def attach_model(
-    tree: Tree, place: SpecElement, child: Tree, part: SpecElement | None, prefix: str
+    tree: Tree, target: SpecElement, child: Tree, part: SpecElement | None, prefix: str
 ) -> None:
     """Replace an element by a part of another model; `child` is consumed.
 
     Args:
       tree: the model to which the part is added.
-      place: the element to replace, such as an `<attach>`.
+      target: the element to replace, such as an `<attach>`.
       child: the model, without `<attach>` and `<replicate>` elements.
       part: its body or frame to attach; None for the whole world.
       prefix: prefix of the names of all attached elements.
     """
-    _put(tree, place, _take(child, part, prefix, ""))
+    _put_parts(tree, target, _take_part(child, part, prefix, ""))
 
 
 class _Parts(NamedTuple):
@@ -94,7 +94,7 @@ class _Parts(NamedTuple):
     defaults: list[SpecElement]
 
 
-def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _Parts:
+def _take_part(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _Parts:
     """Return the part and the elements attached with it, under their new names."""
     origin = Origin(child.settings("compiler"), child.path, child.files, prefix, suffix)
     origins: dict[Origin | None, Origin] = {None: origin}
@@ -108,7 +108,7 @@ def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _P
     root.attrs.setdefault("childclass", root.childclass or MAIN_CLASS)
     _name_assets(child)
     inside = {name for e in root.walk() if (name := definition(e))}
-    along = _belonging(child, inside)
+    along = _elements_attached_with(child, inside)
     for element in along:
         if element.row.attribute("class") is not None and "class" not in element.attrs:
             element.attrs["class"] = MAIN_CLASS
@@ -126,9 +126,9 @@ def _take(child: Tree, part: SpecElement | None, prefix: str, suffix: str) -> _P
     return _Parts(root, along, defaults)
 
 
-def _put(tree: Tree, place: SpecElement, parts: _Parts) -> SpecElement:
+def _put_parts(tree: Tree, target: SpecElement, parts: _Parts) -> SpecElement:
     """Replace an element by the attached elements; return the part of the tree."""
-    _replace(place, parts.root)
+    _replace(target, parts.root)
     for section in _new_defaults(tree, parts.defaults):
         tree.root.adopt(section)
     for element in parts.along:
@@ -153,12 +153,12 @@ def _new_defaults(tree: Tree, defaults: list[SpecElement]) -> list[SpecElement]:
     return [section for section in defaults if to_xml(section) not in there]
 
 
-def attach_copy(tree: Tree, place: SpecElement, part: SpecElement, prefix: str) -> None:
+def attach_copy(tree: Tree, target: SpecElement, part: SpecElement, prefix: str) -> None:
     """Replace an element by a copy of a part of the same model."""
     copy = part.copy()
     inside = {name for e in part.walk() if (name := definition(e))}
     users = []
-    known = names_defined_before(tree, place)
+    known = names_defined_before(tree, target)
     for section in REFERRING_SECTIONS:
         for element in tree.section(section):
             if not referenced_names(element) & inside:
@@ -171,12 +171,12 @@ def attach_copy(tree: Tree, place: SpecElement, part: SpecElement, prefix: str) 
                 inside |= {name for e in element.walk() if (name := definition(e))}
     new = {(kind, name): prefix + name for kind, name in inside}
     copy.attrs.setdefault("childclass", part.childclass or MAIN_CLASS)
-    rename(_replace(place, copy), new)
+    rename(_replace(target, copy), new)
     for user in users:
         rename(tree.last_section(user.holder.tag).adopt(user.copy()), new)
 
 
-def _holder(to: SpecElement) -> SpecElement:
+def _make_holder_frame(to: SpecElement) -> SpecElement:
     """Return a new frame that will hold the part: inside `to`, or next to it if it is a site."""
     if to.tag != "site":
         return to.add("frame")
@@ -201,15 +201,15 @@ def _descend(element: SpecElement, path: list[int]) -> SpecElement:
     return element
 
 
-def _replace(place: SpecElement, part: SpecElement) -> SpecElement:
+def _replace(target: SpecElement, part: SpecElement) -> SpecElement:
     """Replace an element by another one; return the new one."""
-    parent = place.holder
-    index = parent.children.index(place)
-    place.remove()
+    parent = target.holder
+    index = parent.children.index(target)
+    target.remove()
     return parent.adopt(part, index)
 
 
-def _belonging(child: Tree, inside: set[Name]) -> list[SpecElement]:
+def _elements_attached_with(child: Tree, inside: set[Name]) -> list[SpecElement]:
     """Return the elements outside the tree to attach; the names they define are added to
     `inside`."""
     along = list(child.section("asset"))

@@ -52,18 +52,18 @@ def bodies_of(root: SpecElement) -> list[Body]:
         worlds = [SpecElement("worldbody", row=row, place=root.place)]
     world = Body(element=worlds[0], id=0, parent=None)
     order = [world]
-    nested = [child for element in worlds for child in _fill(world, element)]
+    nested = [child for element in worlds for child in _sort_contents(world, element)]
     stack = [(world, child) for child in reversed(nested)]
     while stack:
         parent, element = stack.pop()
         body = Body(element=element, id=len(order), parent=parent, depth=parent.depth + 1)
         parent.bodies.append(body)
         order.append(body)
-        stack.extend((body, child) for child in reversed(_fill(body, element)))
+        stack.extend((body, child) for child in reversed(_sort_contents(body, element)))
     return order
 
 
-def _fill(body: Body, element: SpecElement) -> list[SpecElement]:
+def _sort_contents(body: Body, element: SpecElement) -> list[SpecElement]:
     """Sort the contents of a body into its groups; return its child `<body>` elements."""
     nested = []
     stack = list(reversed(element.children))

@@ -23,7 +23,7 @@ def delete(tree: Tree, element: SpecElement) -> list[SpecElement]:
     gone = _definitions(element)
     element.remove()
     along: list[SpecElement] = []
-    while users := _users(tree, gone):
+    while users := _referring_elements(tree, gone):
         for user in users:
             gone |= _definitions(user)
             user.remove()
@@ -36,7 +36,7 @@ def _definitions(element: SpecElement) -> set[Name]:
     return {name for name in found if name[0] not in _MATERIAL}
 
 
-def _users(tree: Tree, gone: set[Name]) -> list[SpecElement]:
+def _referring_elements(tree: Tree, gone: set[Name]) -> list[SpecElement]:
     """Return the elements of the sections that refer to a deleted element."""
     return [
         user

@@ -5,9 +5,9 @@ Each copy becomes a `<frame>` around the contents; the poses of the frames are c
 caller, which knows the angle units. An element outside the tree that refers to something inside,
 such as a sensor or a tendon, is copied once for each copy and moves to the end of its section.
 
-Of the elements that also refer to the rest of the tree (users.py), some are dropped, together with
-their dependents, as in MuJoCo. An element that refers to something after the replicate is kept, and
-is then rejected.
+Of the elements that also refer to the rest of the tree (referrers.py), some are dropped, together
+with their dependents, as in MuJoCo. An element that refers to something after the replicate is
+kept, and is then rejected.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.references import Name, definition, references, rename
-from jaxsim.spec.tree import Tree
-from jaxsim.spec.users import (
+from jaxsim.spec.referrers import (
     REFERRING_SECTIONS,
     is_torn,
     names_defined_before,
     outside_references,
     referenced_names,
 )
+from jaxsim.spec.tree import Tree
 
 _log = logging.getLogger(__name__)
 
@@ -58,10 +58,10 @@ def _expand(
     # a camera or light inside may target a body inside
     targets = {name for inner in element.walk() for _, name in references(inner)}
     targets = {name for name in targets if name[0] == "body"}
-    users = _users(tree, element, names)
+    users = _elements_to_copy(tree, element, names)
     separator, digits = element.attrs.get("sep", ""), len(str(len(poses)))
     suffixes = [f"{separator}{i:0{digits}d}" for i in range(len(poses))]
-    renamings = [_renaming(names, suffix) for suffix in suffixes]
+    renamings = [_suffix_names(names, suffix) for suffix in suffixes]
 
     # The first copy is the original itself, so that references to its elements stay valid.
     contents = [list(element.children)]
@@ -73,7 +73,7 @@ def _expand(
         frame = parent.adopt(_frame(tree, element, pos, quat), child_index + i)
         for child in children:
             frame.adopt(child)
-        rename(frame, renamings[i] | _renaming(targets, suffixes[i]))
+        rename(frame, renamings[i] | _suffix_names(targets, suffixes[i]))
 
     # Copy the users of the contents once for each copy, to the end of their sections.
     sections = [tree.last_section(user.holder.tag) for user in users]
@@ -91,11 +91,11 @@ def _frame(tree: Tree, element: SpecElement, pos: np.ndarray, quat: np.ndarray) 
     return SpecElement("frame", attrs, place=element.place, row=row)
 
 
-def _renaming(names: set[Name], suffix: str) -> dict[Name, str]:
+def _suffix_names(names: set[Name], suffix: str) -> dict[Name, str]:
     return {(kind, name): name + suffix for kind, name in names}
 
 
-def _users(tree: Tree, replicate: SpecElement, names: set[Name]) -> list[SpecElement]:
+def _elements_to_copy(tree: Tree, replicate: SpecElement, names: set[Name]) -> list[SpecElement]:
     """Return the elements to copy with a replicate, in order; drop those that cannot be copied.
 
     They refer to one of the names inside, or to an element that does; the names they define are
@@ -115,7 +115,7 @@ def _users(tree: Tree, replicate: SpecElement, names: set[Name]) -> list[SpecEle
             defined = set(filter(None, [definition(element)]))
             torn = elsewhere and is_torn(section, element, names, moved=True)
             if torn or elsewhere & dropped:
-                _drop(element, replicate)
+                _drop_element(element, replicate)
                 dropped |= defined
             else:
                 users.append(element)
@@ -123,7 +123,7 @@ def _users(tree: Tree, replicate: SpecElement, names: set[Name]) -> list[SpecEle
     return users
 
 
-def _drop(element: SpecElement, replicate: SpecElement) -> None:
+def _drop_element(element: SpecElement, replicate: SpecElement) -> None:
     message = "%s: %s refers to the inside and the outside of <replicate> (%s); it is dropped"
     _log.warning(message, element.place, element.label, replicate.place)
     element.remove()

@@ -3,8 +3,9 @@
 `vmap` puts the batch axis where it likes; the rule moves it last, where the physics has its worlds,
 and calls the function once for all worlds, or once per tile of `tile` worlds in a `lax.map` (a tile
 fits the cache of a CPU core). Three cases: a batch of the linear arguments of a derivative alone
-(`_in_columns`, as `jax.jacobian` makes it), the first batch axis (`_in_worlds`), and a batch of an
-already batched call (`_in_more_worlds`), which merges both axes into one set of worlds.
+(`_evaluate_in_columns`, as `jax.jacobian` makes it), the first batch axis (`_evaluate_in_worlds`),
+and a batch of an already batched call (`_merge_into_worlds`), which merges both axes into one set
+of worlds.
 
 In these functions `leaves` are the arguments with the batch axis first where they have one, `own`
 flags the arguments that have one, and `size` is the length of the batch.
@@ -19,12 +20,12 @@ from jax import lax
 from jax.interpreters import batching
 
 from jaxsim.arrays.array import Array
-from jaxsim.transforms.derived import batch_linear_arguments
+from jaxsim.transforms.derived_calls import batch_linear_arguments
 from jaxsim.transforms.platform import platform
 from jaxsim.transforms.primitive import PHYSICS_P, Leaves, PhysicsCall
 
 
-def _batched(leaves: Leaves, axes: Sequence, *, call: PhysicsCall, worlds: int | None) -> tuple:
+def _batch_call(leaves: Leaves, axes: Sequence, *, call: PhysicsCall, worlds: int | None) -> tuple:
     """Batch a call; `axes` holds the batch axis of each argument, None where it has none."""
     size = next(a.shape[axis] for a, axis in zip(leaves, axes, strict=True) if axis is not None)
     # Move the batch axis of each argument first.
@@ -35,18 +36,18 @@ def _batched(leaves: Leaves, axes: Sequence, *, call: PhysicsCall, worlds: int |
     own = [axis is not None for axis in axes]
     # A batch of linear arguments only, the first batch axis, or a batch of a batched call.
     if call.linear and not any(own[: -call.linear]):
-        results = _in_columns(first, own, size, call, worlds)
+        results = _evaluate_in_columns(first, own, size, call, worlds)
     elif worlds is None:
-        results = _in_worlds(first, own, size, call)
+        results = _evaluate_in_worlds(first, own, size, call)
     else:
-        results = _in_more_worlds(first, own, size, call, worlds)
+        results = _merge_into_worlds(first, own, size, call, worlds)
     return results, [0] * len(results)
 
 
-batching.primitive_batchers[PHYSICS_P] = _batched
+batching.primitive_batchers[PHYSICS_P] = _batch_call
 
 
-def _in_columns(
+def _evaluate_in_columns(
     leaves: list[Array], own: list[bool], size: int, call: PhysicsCall, worlds: int | None
 ) -> list[Array]:
     """Evaluate the call for several values of its linear arguments, a batch along axis 0."""
@@ -58,15 +59,17 @@ def _in_columns(
     return call.derived(batch_linear_arguments)(*leaves[:number], *several, worlds=worlds)
 
 
-def _in_worlds(leaves: list[Array], own: list[bool], size: int, call: PhysicsCall) -> list[Array]:
+def _evaluate_in_worlds(
+    leaves: list[Array], own: list[bool], size: int, call: PhysicsCall
+) -> list[Array]:
     """Evaluate the call for many worlds, the first axis of the arguments that `own` flags."""
     tile = call.tile(size, bool(call.linear))
     if call.shortcut is None or size == 1:
-        return _in_tiles(
+        return _evaluate_in_tiles(
             leaves, own, size, tile, partial(_call_batch_first, own=own, size=tile, call=call)
         )
     tile = call.shortcut.call.tile(size, False)
-    return _in_tiles(
+    return _evaluate_in_tiles(
         leaves, own, size, tile, partial(_call_or_fast_path, own=own, size=tile, call=call)
     )
 
@@ -84,25 +87,25 @@ def _call_or_fast_path(
     results: list[Array] = lax.cond(
         jnp.all(found),
         lambda: _call_batch_first(leaves, own, size, short),
-        lambda: _in_tiles(leaves, own, size, tile, long),
+        lambda: _evaluate_in_tiles(leaves, own, size, tile, long),
     )
     return results
 
 
-def _in_tiles(
+def _evaluate_in_tiles(
     leaves: list[Array], own: list[bool], size: int, tile: int, at_once: Callable
 ) -> list[Array]:
     """Evaluate many worlds tile by tile with `at_once`, a function of one tile."""
     if tile == size:
         return at_once(leaves)
     # Map over tiles; arguments without a batch axis are closed over.
-    parts = [in_tiles(a, tile) for a, has in zip(leaves, own, strict=True) if has]
+    parts = [split_into_tiles(a, tile) for a, has in zip(leaves, own, strict=True) if has]
 
     def one(parts: list[Array]) -> list[Array]:
         rest = iter(parts)
         return at_once([next(rest) if has else a for a, has in zip(leaves, own, strict=True)])
 
-    return [from_tiles(a, size) for a in lax.map(one, parts)]
+    return [merge_tiles(a, size) for a in lax.map(one, parts)]
 
 
 def round_up_to_tile(worlds: int, tile: int) -> int:
@@ -110,7 +113,7 @@ def round_up_to_tile(worlds: int, tile: int) -> int:
     return worlds + -worlds % tile
 
 
-def in_tiles(a: Array, tile: int) -> Array:
+def split_into_tiles(a: Array, tile: int) -> Array:
     """Reshape `[worlds, ...]` to `[tiles, tile, ...]`; the last tile is padded by copies."""
     spare = -len(a) % tile
     if spare:
@@ -118,7 +121,7 @@ def in_tiles(a: Array, tile: int) -> Array:
     return a.reshape(len(a) // tile, tile, *a.shape[1:])
 
 
-def from_tiles(a: Array, worlds: int) -> Array:
+def merge_tiles(a: Array, worlds: int) -> Array:
     """Reshape `[tiles, tile, ...]` to `[worlds, ...]` and drop the padding."""
     return a.reshape(a.shape[0] * a.shape[1], *a.shape[2:])[:worlds]
 
@@ -145,7 +148,7 @@ def _call_batch_first(
     return [jnp.moveaxis(a, -1, 0) for a in call(*given, worlds=size)]
 
 
-def _in_more_worlds(
+def _merge_into_worlds(
     leaves: list[Array], own: list[bool], size: int, call: PhysicsCall, worlds: int
 ) -> list[Array]:
     """Evaluate a batch of a batched call by merging both axes into one set of worlds."""
@@ -167,5 +170,5 @@ def _in_more_worlds(
 
     # Flatten both batch axes, evaluate as one set of worlds, and unflatten.
     given, has_own = zip(*(first(*x) for x in zip(leaves, own, one, strict=True)), strict=True)
-    found = _in_worlds(list(given), list(has_own), size * worlds, call)
+    found = _evaluate_in_worlds(list(given), list(has_own), size * worlds, call)
     return [jnp.moveaxis(a.reshape(size, worlds, *a.shape[1:]), 1, -1) for a in found]

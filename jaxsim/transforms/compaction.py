@@ -18,7 +18,7 @@ from jaxsim.math import Components
 from jaxsim.transforms.materialize_result import materialize_closure, zeros_from_shapes
 
 
-def for_some(
+def evaluate_active_lanes(
     function: Callable[[Any], PyTree],
     needed: Array,
     lanes: Any,
@@ -44,10 +44,10 @@ def for_some(
     function = jax.jit(function, inline=True)  # traced once, for its shapes and its values
     if otherwise is None:
         otherwise = zeros_from_shapes(
-            _with_lanes(jax.eval_shape(function, _with_lanes(lanes, size)), n)
+            _set_num_lanes(jax.eval_shape(function, _set_num_lanes(lanes, size)), n)
         )
     # Pack operands and results as one table per dtype.
-    order, count = _order(needed, size)
+    order, count = _active_lane_order(needed, size)
     given, form = pack_tables(lanes)
     results, form_of_results = pack_tables(otherwise)
 
@@ -58,7 +58,7 @@ def for_some(
         some = [x.at[:, index].get(mode="clip") for x in given]
         # Evaluated as a branch of its own (materialize_result.py): fused into the concatenation,
         # each row of the table would be recomputed.
-        found, _ = pack_tables(materialize_closure(function, from_tables(some, form)))
+        found, _ = pack_tables(materialize_closure(function, unpack_tables(some, form)))
         put = zip(results, found, strict=True)
         return start + size, [r.at[:, index].set(f, mode="drop") for r, f in put]
 
@@ -67,10 +67,10 @@ def for_some(
         return state[0] < count
 
     _, results = lax.while_loop(has_active_lanes, process_chunk, (jnp.int32(0), results))
-    return from_tables(results, form_of_results)
+    return unpack_tables(results, form_of_results)
 
 
-def _order(needed: Array, size: int) -> tuple[Array, Array]:
+def _active_lane_order(needed: Array, size: int) -> tuple[Array, Array]:
     """Return the indices of the active lanes, padded to whole chunks by n, and their count."""
     n = needed.shape[0]
     # Slot of each active lane, by a prefix sum.
@@ -82,7 +82,7 @@ def _order(needed: Array, size: int) -> tuple[Array, Array]:
     return order, place[-1] + 1
 
 
-def _with_lanes(value: PyTree, size: int) -> PyTree:
+def _set_num_lanes(value: PyTree, size: int) -> PyTree:
     """Return the abstract value with another number of lanes."""
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct((*x.shape[:-1], size), x.dtype), value)
 
@@ -109,7 +109,7 @@ def pack_tables(value: PyTree) -> tuple[list[jax.Array], TableLayout]:
     return [jnp.concatenate(table) for table in rows.values()], form
 
 
-def from_tables(tables: list[jax.Array], form: TableLayout) -> Any:
+def unpack_tables(tables: list[jax.Array], form: TableLayout) -> Any:
     """Unpack a value from tables, the inverse of `pack_tables`."""
     by_type = dict(zip(form.dtypes, tables, strict=True))
     leaves = []
@@ -119,7 +119,7 @@ def from_tables(tables: list[jax.Array], form: TableLayout) -> Any:
     return jax.tree.unflatten(form.structure, leaves)
 
 
-def in_front(x: PyTree, like: Array | Components) -> PyTree:
+def add_leading_axes(x: PyTree, like: Array | Components) -> PyTree:
     """Reshape values of lanes `[n]` to the rank of `like`, with axes of 1 in front."""
     rank = len(like.shape)
     return jax.tree.map(lambda a: a.reshape((1,) * (rank - a.ndim) + a.shape), x)

@@ -11,8 +11,8 @@ A marked kernel may contain only operations for which XLA emits code itself (`KE
 no library calls (factorizations, sorts, matrix-matrix products, long sums) and no callbacks. Other
 operations run between the kernels. Where XLA does not know the metadata it has no effect.
 
-Data flow: `_units` groups equations that must stay together (`_Unit`, with its operation count
-`number` and the function `run` that evaluates it), `_parts` packs units into kernels,
+Data flow: `_group_equations` groups equations that must stay together (`_Unit`, with its operation
+count `number` and the function `run` that evaluates it), `_parts` packs units into kernels,
 `_close_jaxpr` makes each part a jaxpr, and `run` evaluates it.
 """
 
@@ -66,7 +66,7 @@ KERNEL_PRIMITIVES = frozenset(
 
 def fuse_calls(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     """Evaluate a program in fused kernels where kernels can hold its operations."""
-    units = list(_units(program.jaxpr.eqns))
+    units = list(_group_equations(program.jaxpr.eqns))
     # Reorder the equations as the units have them, and find when each value is last used.
     jaxpr = program.jaxpr.replace(eqns=[eqn for unit in units for eqn in unit.eqns])
     values = dict(zip(jaxpr.invars, leaves, strict=True))
@@ -98,7 +98,7 @@ class _Unit(NamedTuple):
     run: Callable
 
 
-def _units(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
+def _group_equations(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
     """Group equations in order, each with the constant-filled arrays that it is the first to use.
 
     A loop updates an array without a copy if the array is created in the same kernel; one from
@@ -125,30 +125,30 @@ def _units(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
         arrays = dequeue_filled(eqn.invars)
         number = 1 + sum(1 for inner in _inner_jaxprs(eqn) for _ in _all_equations(inner))
         run = _run_of(eqn, number)
-        if arrays and run is not _one_kernel:
-            yield _Unit(arrays, len(arrays), _one_kernel)
+        if arrays and run is not _evaluate_as_kernel:
+            yield _Unit(arrays, len(arrays), _evaluate_as_kernel)
             arrays = []
         yield _Unit([*arrays, eqn], len(arrays) + number, run)
     if waiting:
         arrays = dequeue_filled(list(waiting))
-        yield _Unit(arrays, len(arrays), _as_it_is)
+        yield _Unit(arrays, len(arrays), _evaluate_unfused)
 
 
 def _parts(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
     """Pack units into parts of at most `MAX_KERNEL_OPERATIONS` operations with one evaluator each,
     in order."""
     part: list[JaxprEqn] = []
-    size, run = 0, _one_kernel
+    size, run = 0, _evaluate_as_kernel
     for eqns, number, how in units:
         if part and (
             how != run or how in _SEPARATE_EVALUATORS or size + number > MAX_KERNEL_OPERATIONS
         ):
-            yield part, run if size >= MIN_KERNEL_OPERATIONS else _as_it_is
+            yield part, run if size >= MIN_KERNEL_OPERATIONS else _evaluate_unfused
             part, size = [], 0
         part += eqns
         size, run = size + number, how
     if part:
-        yield part, run if size >= MIN_KERNEL_OPERATIONS else _as_it_is
+        yield part, run if size >= MIN_KERNEL_OPERATIONS else _evaluate_unfused
 
 
 def _run_of(eqn: JaxprEqn, number: int) -> Callable:
@@ -156,10 +156,10 @@ def _run_of(eqn: JaxprEqn, number: int) -> Callable:
     # Calls and branches larger than a kernel get kernels of their own.
     if eqn.primitive.name in _SPLIT_PRIMITIVES and number > MAX_KERNEL_OPERATIONS:
         return _SPLIT_PRIMITIVES[eqn.primitive.name]
-    return _one_kernel if _is_fusible(eqn) else _as_it_is
+    return _evaluate_as_kernel if _is_fusible(eqn) else _evaluate_unfused
 
 
-def _as_it_is(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+def _evaluate_unfused(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     """Evaluate a program outside of kernels."""
     results: list[Array] = jaxpr_as_fun(program)(*leaves)
     return results
@@ -220,7 +220,7 @@ def _close_jaxpr(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Va
     return ClosedJaxpr(inner, [consts[v] for v in constvars])
 
 
-def _one_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+def _evaluate_as_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     """Evaluate a program as one marked kernel.
 
     XLA's compiler aborts the process if a kernel has an argument without a use. So each argument

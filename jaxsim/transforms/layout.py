@@ -49,13 +49,15 @@ def unpack_record(record: _AnyRecord, rank: int) -> _AnyRecord:
 
 def pack_record(record: _AnyRecord, like: Record) -> _AnyRecord:
     """Convert a record back to public arrays, for the fields that are present in `like`."""
-    values = {n: _pack(f, getattr(record, n), getattr(like, n)) for n, f in record.fields.items()}
+    values = {
+        n: _pack_field(f, getattr(record, n), getattr(like, n)) for n, f in record.fields.items()
+    }
     return record.replace_unchecked(values | dict.fromkeys(record.working), native=False)
 
 
 def pack_values(record: type[Record], values: Mapping) -> dict:
     """Convert some fields of a record from the form of the physics to public arrays."""
-    return {n: _pack(record.fields[n], value, value) for n, value in values.items()}
+    return {n: _pack_field(record.fields[n], value, value) for n, value in values.items()}
 
 
 def unpack_values(record: type[Record], values: Mapping) -> dict:
@@ -84,7 +86,7 @@ def _unpack(field: Field, value: Any, rank: int) -> Any:
     return _VALUE_TYPES[field.kind].from_array(value, axis=items)
 
 
-def _pack(field: Field, value: Any, like: Any) -> Any:
+def _pack_field(field: Field, value: Any, like: Any) -> Any:
     """Convert one field to its public form."""
     if like is None or field.static:
         return like if like is None else value
@@ -166,7 +168,7 @@ def _may_be_shared(argument: Any) -> bool:
     return isinstance(argument, Model) or getattr(argument, "for_all_worlds", False)
 
 
-def as_one_world(function: Callable[..., PyTree], m: Model, d: Data, *more: PyTree) -> PyTree:
+def call_as_one_world(function: Callable[..., PyTree], m: Model, d: Data, *more: PyTree) -> PyTree:
     """Call a function of one world, in the public form, from inside the physics.
 
     Args:
@@ -199,7 +201,7 @@ def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
 
     On a CPU this is the number of numbers in a vector, so that no loops over worlds are left. A
     large model whose solver iterates over many worlds at once runs one world at a time, in a few
-    large kernels. Newton's method itself splits large models by world (solver/by_world.py).
+    large kernels. Newton's method itself splits large models by world (solver/per_world.py).
     Derivatives (`linear`) always run in tiles: they process all rows and use the library's
     factorization.
     """

@@ -28,7 +28,7 @@ def materialize_result(function: Callable[..., PyTree], *operands: Any) -> PyTre
     `function` is traced once for operands of the same shapes: it must be pure, and the same object
     in each trace.
     """
-    return materialize_closure(_with_cached_trace(function), *operands)
+    return materialize_closure(_cache_trace(function), *operands)
 
 
 def materialize_closure(function: Callable[..., PyTree], *operands: Any) -> PyTree:
@@ -57,7 +57,7 @@ def materialize_decision(choose: Callable[..., PyTree], *operands: Any) -> PyTre
 
 
 @bounded_cache(1024)
-def _with_cached_trace(function: Callable) -> Callable:
+def _cache_trace(function: Callable) -> Callable:
     """Return the function with a cached trace."""
     return jax.jit(function, inline=True)
 

@@ -22,7 +22,7 @@ from jaxsim.transforms.platform import platform
 WARP_SIZE = 32  # lanes of a warp
 
 
-class Beside(NamedTuple):
+class WorldsFirst(NamedTuple):
     """An array stored world by world, `[worlds, ...]`, so that lanes read it contiguously."""
 
     array: Any
@@ -46,7 +46,7 @@ def run_per_world(kernel: Callable[[Any, Any], None], given: Any, made: Any, wor
 
     Args:
       kernel: `(given, made)`, in which the arrays of both are references to memory of one world.
-      given: arrays `[..., worlds]`, or `[..., 1]` if all worlds share them; and `Beside`.
+      given: arrays `[..., worlds]`, or `[..., 1]` if all worlds share them; and `WorldsFirst`.
       made: a tree of `Output`: the outputs of the kernel, which it may read again.
       worlds: the number of worlds.
 
@@ -55,12 +55,12 @@ def run_per_world(kernel: Callable[[Any, Any], None], given: Any, made: Any, wor
     """
     from jax.experimental import pallas as pl
 
-    leaves, of_given = jax.tree.flatten(given, is_leaf=lambda a: isinstance(a, Beside))
+    leaves, of_given = jax.tree.flatten(given, is_leaf=lambda a: isinstance(a, WorldsFirst))
     rooms, of_made = jax.tree.flatten(made, is_leaf=lambda a: isinstance(a, Output))
 
     def reads(a: Any) -> Any:
         """Return the block of one world in an input."""
-        if isinstance(a, Beside):
+        if isinstance(a, WorldsFirst):
             return _world_first(a.array.shape[1:], len(a.array) == 1)
         before, shared = (0,) * (a.ndim - 1), a.shape[-1] == 1
         return pl.BlockSpec((*a.shape[:-1], None), lambda w: (*before, 0 if shared else w))
@@ -90,8 +90,8 @@ def run_per_world(kernel: Callable[[Any, Any], None], given: Any, made: Any, wor
         out_specs=[writes(a) for a in rooms],
         out_shape=[place(a) for a in rooms],
         interpret=_is_interpreted(),
-        **({} if _is_interpreted() else _for_gpu()),
-    )(*(a.array if isinstance(a, Beside) else a for a in leaves))
+        **({} if _is_interpreted() else _triton_options()),
+    )(*(a.array if isinstance(a, WorldsFirst) else a for a in leaves))
     return jax.tree.unflatten(of_made, results)
 
 
@@ -103,9 +103,9 @@ def _world_first(shape: tuple[int, ...], shared: bool = False) -> Any:
     return pl.BlockSpec((None, *shape), lambda w: (0 if shared else w, *zeros))
 
 
-def move_worlds_first(a: Array) -> Beside:
+def move_worlds_first(a: Array) -> WorldsFirst:
     """Move the worlds of an array `[..., worlds]` first."""
-    return Beside(jnp.moveaxis(a, -1, 0))
+    return WorldsFirst(jnp.moveaxis(a, -1, 0))
 
 
 def _is_interpreted() -> bool:
@@ -113,7 +113,7 @@ def _is_interpreted() -> bool:
     return platform().kernels != "compiled"
 
 
-def _for_gpu() -> dict[str, Any]:
+def _triton_options() -> dict[str, Any]:
     """Return Triton's options. More warps per world are slower, because they synchronize."""
     from jax.experimental.pallas import triton
 

@@ -116,7 +116,7 @@ def for_platform(name: str, *, kernels: bool | None = None) -> AbstractContextMa
 def platform() -> Platform:
     """Return the choices for the platform of the program being traced."""
     name, kernels = _told.value
-    name = name or _default()
+    name = name or _default_platform()
     found, nvidia = PLATFORMS.get(name, _OTHER_PLATFORM), name in ("gpu", "cuda")
     if kernels is None:
         kernels = nvidia and _supports_kernels()
@@ -125,7 +125,7 @@ def platform() -> Platform:
     return found._replace(kernels="compiled" if nvidia else "interpreted")
 
 
-def _default() -> str:
+def _default_platform() -> str:
     """Return the platform that JAX runs programs on by default."""
     device = jax.config.jax_default_device  # type: ignore[attr-defined]
     if device is None:

@@ -8,8 +8,8 @@ holds the function, and has its own rules:
   * batching moves the worlds last and calls the function once for all of them; nested `vmap`s
     merge into one set of worlds (batching.py);
   * JVP and transpose are again a `PhysicsCall`, of the derivative of the function (`tangent`,
-    `transposed`), so the same rules batch and differentiate them to any order (derived.py,
-    rules.py);
+    `transposed`), so the same rules batch and differentiate them to any order (derived_calls.py,
+    primitive_rules.py);
   * lowering evaluates the traced function (`program`), on a CPU split into fused kernels
     (cpu_fusion.py).
 
@@ -30,7 +30,7 @@ from jax.interpreters import mlir, partial_eval
 from jaxsim.arrays.array import Array
 from jaxsim.transforms import residuals
 from jaxsim.transforms.cpu_fusion import fuse_calls
-from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.platform import platform
 
 Leaves = Sequence[Array]
@@ -112,7 +112,7 @@ class PhysicsCall:
         return results
 
     def derived(self, make: Callable[..., "PhysicsCall"], *how: Hashable) -> "PhysicsCall":
-        """Return the call `make(self, *how)`, which is constructed once (derived.py)."""
+        """Return the call `make(self, *how)`, which is constructed once (derived_calls.py)."""
         if (make, *how) not in self._derived:
             self._derived[make, *how] = make(self, *how)
         return self._derived[make, *how]
@@ -206,7 +206,7 @@ def program_of(eqn: JaxprEqn) -> ClosedJaxpr:
 
 
 @PHYSICS_P.def_impl
-def _run(*leaves: Array, call: PhysicsCall, worlds: int | None) -> list[Array]:
+def _run_call(*leaves: Array, call: PhysicsCall, worlds: int | None) -> list[Array]:
     return call.run(worlds, False, *leaves)
 
 
@@ -215,11 +215,11 @@ def _results(*avals: Any, call: PhysicsCall, worlds: int | None) -> list:
     return call.results(avals, worlds)
 
 
-def _lowered(*leaves: Array, call: PhysicsCall, worlds: int | None) -> list[Array]:
+def _evaluate_lowered(*leaves: Array, call: PhysicsCall, worlds: int | None) -> list[Array]:
     """Evaluate a call while it is lowered: in fused kernels on a CPU, else as it is traced."""
     if platform().fuses_calls:
         return fuse_calls(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
     return call.function(worlds, True)(*leaves)
 
 
-mlir.register_lowering(PHYSICS_P, mlir.lower_fun(_lowered, multiple_results=True))
+mlir.register_lowering(PHYSICS_P, mlir.lower_fun(_evaluate_lowered, multiple_results=True))

@@ -137,10 +137,10 @@ def _save_in_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
         if eqn.primitive is SOLVER_SOLUTION:
             ends += eqn.outvars
         elif eqn.primitive is lax.scan_p:
-            eqn, more = _scan_recording(eqn)
+            eqn, more = _save_in_scan(eqn)
             ends += more
         elif eqn.primitive is lax.cond_p:
-            eqn, more = _branches_recording(eqn)
+            eqn, more = _save_in_branches(eqn)
             ends += more
         eqns.append(eqn)
     return _rebuild_jaxpr(jaxpr, eqns, jaxpr.invars, [*jaxpr.outvars, *ends])
@@ -155,16 +155,16 @@ def _restore_in_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
             ends += eqn.outvars
             continue
         if eqn.primitive is lax.scan_p:
-            eqn, more = _scan_recalling(eqn)
+            eqn, more = _restore_in_scan(eqn)
             ends += more
         elif eqn.primitive is lax.cond_p:
-            eqn, more = _branches_recalling(eqn)
+            eqn, more = _restore_in_branches(eqn)
             ends += more
         eqns.append(eqn)
     return _rebuild_jaxpr(jaxpr, eqns, [*jaxpr.invars, *ends], jaxpr.outvars)
 
 
-def _scan_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
+def _save_in_scan(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     """Rewrite a scan to stack the solutions of its iterations."""
     body, number = save_solutions(eqn.params["jaxpr"])
     if not number:
@@ -174,7 +174,7 @@ def _scan_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     return eqn.replace(params=params, outvars=[*eqn.outvars, *ends]), ends
 
 
-def _scan_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
+def _restore_in_scan(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     """Rewrite a scan so that its iterations take the stacked solutions."""
     inner = eqn.params["jaxpr"]
     body = inner.replace(jaxpr=_restore_in_jaxpr(inner.jaxpr))
@@ -188,7 +188,7 @@ def _scan_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     return eqn.replace(params=params, invars=[*eqn.invars, *ends]), ends
 
 
-def _branches_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
+def _save_in_branches(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     """Rewrite a `cond` to return the solutions of all branches; zeros for branches not taken."""
     branches = [save_solutions(b) for b in eqn.params["branches"]]
     avals = [b.out_avals[len(b.out_avals) - number :] for b, number in branches]
@@ -206,12 +206,12 @@ def _branches_recording(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
 
         return run
 
-    params = eqn.params | {"branches": _branches(eqn, with_all, [])}
+    params = eqn.params | {"branches": _retrace_branches(eqn, with_all, [])}
     ends = _variables([a for of in avals for a in of])
     return eqn.replace(params=params, outvars=[*eqn.outvars, *ends]), ends
 
 
-def _branches_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
+def _restore_in_branches(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     """Rewrite a `cond` to take the solutions of all branches."""
     inner = eqn.params["branches"]
     branches = [b.replace(jaxpr=_restore_in_jaxpr(b.jaxpr)) for b in inner]
@@ -231,12 +231,12 @@ def _branches_recalling(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
         return run
 
     every = [a for of in avals for a in of]
-    params = eqn.params | {"branches": _branches(eqn, of_all, every)}
+    params = eqn.params | {"branches": _retrace_branches(eqn, of_all, every)}
     ends = _variables(every)
     return eqn.replace(params=params, invars=[*eqn.invars, *ends]), ends
 
 
-def _branches(eqn: JaxprEqn, make: Callable[[int], Callable], more: Sequence) -> tuple:
+def _retrace_branches(eqn: JaxprEqn, make: Callable[[int], Callable], more: Sequence) -> tuple:
     """Trace new branches of a `cond`, which take additional arguments `more`."""
     old = eqn.params["branches"]
     avals = [*old[0].in_avals, *more]

@@ -50,10 +50,10 @@ def in_body(m: Model, d: Data, body: Array, point: Array) -> jax.Array:
     return _in_body(m, d, jnp.asarray(body, jnp.int32)[None], point)
 
 
-def _local(m: Model, d: Data, body: Array, point: Array) -> Array:
+def _to_local(m: Model, d: Data, body: Array, point: Array) -> Array:
     d = kinematics(m, d)
     offset = Vec(*(point[k : k + 1] for k in range(3))) - gather(d.xpos, body)
-    return _one(gather(d.xquat, body).conj.rotate(offset))
+    return _item_components(gather(d.xquat, body).conj.rotate(offset))
 
 
 def moving_body(m: Model, d: Data, body: Array) -> MovingBody:
@@ -67,26 +67,26 @@ def moving_body(m: Model, d: Data, body: Array) -> MovingBody:
     return _moving_program(m, d, jnp.asarray(body, jnp.int32)[None])
 
 
-def _moving(m: Model, d: Data, body: Array) -> MovingBody:
+def _body_velocity(m: Model, d: Data, body: Array) -> MovingBody:
     d = com_vel(m, com_pos(m, kinematics(m, d)))
     velocity = gather(object_velocities(m, d, ObjType.BODY, np.arange(m.nbody)), body)
     quat = gather(d.xquat, body)
     rows = [jnp.stack([x[0] for x in row.parts]) for row in gather(d.xmat, body).rows]
     return MovingBody(
-        xpos=_one(gather(d.xpos, body)),
-        xquat=_one(quat),
+        xpos=_item_components(gather(d.xpos, body)),
+        xquat=_item_components(quat),
         xmat=jnp.stack(rows),
-        xipos=_one(gather(d.xipos, body)),
-        xiquat=_one(quat * gather(m.body_iquat, body)),
-        angular=_one(velocity.rot),
-        linear=_one(velocity.lin),
+        xipos=_item_components(gather(d.xipos, body)),
+        xiquat=_item_components(quat * gather(m.body_iquat, body)),
+        angular=_item_components(velocity.rot),
+        linear=_item_components(velocity.lin),
     )
 
 
-_in_body = ProgramCache(batched(_local), inline=True)
-_moving_program = ProgramCache(batched(_moving), inline=True)
+_in_body = ProgramCache(batched(_to_local), inline=True)
+_moving_program = ProgramCache(batched(_body_velocity), inline=True)
 
 
-def _one(value: Components) -> Array:
+def _item_components(value: Components) -> Array:
     """Return the components of one item, as an array `[k, *W]`."""
     return jnp.stack([x[0] for x in value.parts])

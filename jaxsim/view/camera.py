@@ -68,7 +68,7 @@ class Camera:
         Raises:
           ValueError: there is no such body.
         """
-        return _with(
+        return _with_camera(
             default_free_camera(m, **free),
             type=CameraType.TRACKING,
             trackbodyid=_object_id(m, "body", body, m.nbody),
@@ -82,11 +82,11 @@ class Camera:
           ValueError: there is no such camera.
         """
         found = _object_id(m, "camera", camera, m.ncam)
-        return _with(default_free_camera(m), type=CameraType.FIXED, fixedcamid=found)
+        return _with_camera(default_free_camera(m), type=CameraType.FIXED, fixedcamid=found)
 
     def replace(self, **changes) -> "Camera":
         """Return a copy with changed fields."""
-        return _with(self, **changes)
+        return _with_camera(self, **changes)
 
 
 def default_free_camera(
@@ -129,5 +129,5 @@ def _object_id(m: Model, kind: str, which: int | str, number: int) -> int:
     return which
 
 
-def _with(camera: Camera, **changes) -> Camera:
+def _with_camera(camera: Camera, **changes) -> Camera:
     return Camera(**(vars(camera) | changes))

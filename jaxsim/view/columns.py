@@ -83,9 +83,9 @@ def column_units(m: Model | None, name: str, number: int) -> list[str]:
     unit = unit_of(name)
     found = None
     if m is not None and name == "sensordata":
-        found = _spread([_sensor_unit(m, i) for i in range(m.nsensor)], m.sensor_dim)
+        found = _repeat_per_entry([_sensor_unit(m, i) for i in range(m.nsensor)], m.sensor_dim)
     elif m is not None and " or " in unit and (parts := _coordinates(m, name)):
-        found = [_one_of(unit, kind, part) for _, kind, part in parts]
+        found = [_label_of_unit(unit, kind, part) for _, kind, part in parts]
     if found is not None and len(found) == number:
         return found
     return [unit] * number
@@ -96,7 +96,7 @@ def unit_of(name: str) -> str:
     return Data.fields[name].unit if name in Data.fields else ""
 
 
-def _one_of(unit: str, kind: JointType, part: str) -> str:
+def _label_of_unit(unit: str, kind: JointType, part: str) -> str:
     of_length, of_angle = unit.split(" or ")
     if part in LENGTHS or (not part and kind == JointType.SLIDE):
         return of_length
@@ -142,7 +142,7 @@ def _name_or_number(kind: str, names: Sequence[str]) -> list[str]:
     return [name or f"{kind} {i}" for i, name in enumerate(names)]
 
 
-def _spread(values: Sequence[str], dims: np.ndarray) -> list[str]:
+def _repeat_per_entry(values: Sequence[str], dims: np.ndarray) -> list[str]:
     """Return the value of each object, repeated for its entries."""
     return [value for value, dim in zip(values, dims, strict=True) for _ in range(int(dim))]
 

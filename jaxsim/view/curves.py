@@ -68,7 +68,7 @@ def draw_motion(
     size = (WIDTH, HEIGHT * len(fields))
     figure = require("matplotlib.figure", "view").Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(fields), 1, sharex=True, squeeze=False)[:, 0]
-    time = _time(motion, world)
+    time = _record_times(motion, world)
     for panel, field in zip(panels, fields, strict=True):
         _draw(panel, _select_curves(motion, field, m), time, world)
     panels[-1].set_xlabel("time [s]")
@@ -78,7 +78,7 @@ def draw_motion(
         figure.savefig(part, dpi=120)
 
 
-def _time(motion: Trajectory, world: int) -> np.ndarray:
+def _record_times(motion: Trajectory, world: int) -> np.ndarray:
     """Return the times of the records of a world [s]: recorded, or counted if the world was
     reset."""
     number = len(next(iter(motion.fields.values())))

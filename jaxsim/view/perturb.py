@@ -180,7 +180,7 @@ def apply_perturb_pose(m: Model, d: Data, perturb: Perturb, flg_paused: bool = F
     """
     held = jnp.maximum(perturb.select, 0)
     acts = (perturb.select > 0) & (perturb.active != 0)
-    mocap, free = (jnp.asarray(x)[held] for x in _handles(m.structure))
+    mocap, free = (jnp.asarray(x)[held] for x in _body_handles(m.structure))
     if m.nmocap:
         there = acts & (mocap >= 0)
         k = jnp.maximum(mocap, 0)
@@ -305,7 +305,7 @@ def _move_root(m: Model, d: Data, perturb: Perturb, body: Array, free: Array) ->
 
 
 @cache_by_structure
-def _handles(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def _body_handles(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return for each body its mocap id, and the address of the free joint of its root; or -1.
 
     `[nbody]` each.

@@ -88,7 +88,7 @@ def select(
     bodies = jnp.asarray(m.geom_bodyid.astype(np.int32)) if m.ngeom else jnp.zeros(1, jnp.int32)
     body = jnp.where(hit.geomid >= 0, bodies[jnp.maximum(hit.geomid, 0)], _NO_HIT)
     of_geom = _Taken(hit.dist, body, begin + hit.dist * way, hit.geomid)
-    found = {"geom": of_geom} | _soft(m, d, begin, way)
+    found = {"geom": of_geom} | _deformable_hits(m, d, begin, way)
     dist = jnp.stack([jnp.where(t.dist < 0, jnp.inf, t.dist) for t in found.values()])
     best, met = jnp.argmin(dist), jnp.min(dist) < jnp.inf
     taken = jax.tree.map(lambda *each: jnp.stack(each)[best], *found.values())
@@ -113,7 +113,7 @@ class _Taken(NamedTuple):
     id: jax.Array
 
 
-def _soft(m: Model, d: Data, begin: Array, way: Array) -> dict[str, _Taken]:
+def _deformable_hits(m: Model, d: Data, begin: Array, way: Array) -> dict[str, _Taken]:
     """Return the hits of a ray on flexes and on skins, where the model has some."""
     found = _hits(m, d, begin, way) if m.nflex or m.nskin else {}
     return {kind: _Taken(t.dist[0], t.body[0], t.point, t.id[0]) for kind, t in found.items()}

@@ -7,7 +7,7 @@ import pytest
 
 from jaxsim.arrays.gather import gather, running_sum, sum_items, weighted_sum
 from jaxsim.arrays.linear import MAX_LOOP_FREE_SIZE
-from jaxsim.physics.collision.compact import first_true
+from jaxsim.physics.collision.compact import compact_true
 from jaxsim.transforms.platform import for_platform, platform
 
 pytestmark = pytest.mark.kernels
@@ -16,7 +16,7 @@ ITEMS, PLACES, WORLDS = 7, 3, 5
 
 
 @pytest.mark.parametrize("worlds", [WORLDS, 1])
-def test_both_forms_pick_the_same(worlds):
+def test_loop_and_comparison_gather_equally(worlds):
     """Tables of all types, per world or shared; an infinite item does not affect others."""
     rng = np.random.default_rng(0)
     real = rng.standard_normal((ITEMS, worlds))
@@ -38,13 +38,13 @@ def test_both_forms_pick_the_same(worlds):
         np.testing.assert_array_equal(compared[name], values)
 
 
-def test_the_first_true_items_are_the_same():
+def test_first_true_items_of_both_forms_are_equal():
     mask = jnp.asarray(np.random.default_rng(1).random((ITEMS, WORLDS)) > 0.5)
     order = np.random.default_rng(2).permutation(ITEMS)
-    items, count = first_true(mask, order, ITEMS)
+    items, count = compact_true(mask, order, ITEMS)
     for name in ("cuda", "tpu"):
         with for_platform(name):
-            others, number = first_true(mask, order, ITEMS)
+            others, number = compact_true(mask, order, ITEMS)
         np.testing.assert_array_equal(number, count)
         filled = np.arange(ITEMS)[:, None] < np.asarray(count)
         np.testing.assert_array_equal(np.where(filled, others, -1), np.where(filled, items, -1))

@@ -91,7 +91,7 @@ def test_a_function_and_its_derivatives_are_products_with_a_matrix(name, platfor
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_kernels_hold_both_directions(name):
+def test_kernels_contain_product_and_transpose(name):
     """No library's call, and no scatter, stands between them."""
     function, matrix = FUNCTIONS[name]
     x, weights = np.ones((ITEMS, WORLDS)), np.ones((len(matrix), WORLDS))
@@ -125,7 +125,7 @@ def test_several_indices_at_once():
     np.testing.assert_array_equal(back(jnp.ones((4, 6, WORLDS)))[0], wanted)
 
 
-def test_tables_are_equal_by_their_numbers():
+def test_tables_with_equal_entries_are_equal():
     one, same, other = (
         ConstantTable(np.arange(3)),
         ConstantTable(np.arange(3)),

@@ -153,7 +153,7 @@ $EndElements
 """
 
 
-def test_of_tetrahedra_the_outer_triangles_are_the_mesh():
+def test_mesh_of_tetrahedra_has_their_outer_triangles():
     surface = read_surface("m.gmsh", GMSH)
     assert len(surface.face) == 6
     assert_same_surface(surface, oracle_model("m.gmsh", GMSH))
@@ -171,7 +171,7 @@ def test_of_tetrahedra_the_outer_triangles_are_the_mesh():
         ("a.bin", "MODEL/STL"),
     ],
 )
-def test_the_name_decides_and_else_the_media_type(name, content_type):
+def test_format_is_selected_by_extension_then_media_type(name, content_type):
     assert len(read_surface(name, STL, content_type).face) == len(CUBE_FACE)
 
 
@@ -187,7 +187,7 @@ def test_other_files_are_refused_by_name(name):
 @given(
     st.sampled_from([("m.stl", STL), ("m.obj", OBJ), ("m.msh", MSH), ("m.gmsh", GMSH)]), st.data()
 )
-def test_whatever_is_in_a_file_only_asset_errors_come_out(file, draw):
+def test_random_file_contents_raise_only_asset_errors(file, draw):
     name, data = file
     damaged = bytearray(data)
     for _ in range(draw.draw(st.integers(1, 4))):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING, STAGE
 
-from jaxsim.assets.mesh import fit, hull, mass, normals, polygons, weld
+from jaxsim.assets.mesh import fit_primitive, hull, mass, normals, polygons, weld
 from jaxsim.assets.mesh.surface import MeshSurface
 from jaxsim.assets.surface import Surface
 from jaxsim.enums import GeomType
@@ -66,7 +66,7 @@ def test_smooth_normals_of_a_box_point_away_from_its_center():
     np.testing.assert_allclose(np.linalg.norm(smooth, axis=1), 1, **ROUNDING)
 
 
-def test_hull_leaves_out_what_is_inside():
+def test_hull_excludes_inner_points():
     points = np.vstack([[[0, 0, 0]], BOX, [[0.5, 0.5, 0.5]], [[0, 0, 3.0]]])
     found = hull.convex_hull(points)
     np.testing.assert_array_equal(found.vertex, np.arange(1, 9))
@@ -104,11 +104,11 @@ def test_polygons_of_a_box_are_its_sides():
 def test_a_box_fitted_to_its_own_inertia_is_itself():
     half = np.array([1.0, 2.0, 3.0])
     moments = np.array([13.0, 10.0, 5.0]) / 3
-    np.testing.assert_allclose(fit.inertia_box(moments), half, **ROUNDING)
-    assert fit.TO_INERTIA[GeomType.SPHERE](*half) == (2.0,)
-    assert fit.TO_INERTIA[GeomType.CAPSULE](*half) == (1.5, 2.25)
-    assert fit.AROUND_BOX[GeomType.SPHERE](*half) == (3.0,)
-    assert fit.AROUND_BOX[GeomType.CAPSULE](3.0, 3.0, 1.0) == (3.0, 0.0)
+    np.testing.assert_allclose(fit_primitive.inertia_box(moments), half, **ROUNDING)
+    assert fit_primitive.TO_INERTIA[GeomType.SPHERE](*half) == (2.0,)
+    assert fit_primitive.TO_INERTIA[GeomType.CAPSULE](*half) == (1.5, 2.25)
+    assert fit_primitive.AROUND_BOX[GeomType.SPHERE](*half) == (3.0,)
+    assert fit_primitive.AROUND_BOX[GeomType.CAPSULE](3.0, 3.0, 1.0) == (3.0, 0.0)
 
 
 def test_the_hull_of_a_surface_is_found_only_when_it_is_asked_for():

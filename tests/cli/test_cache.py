@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from jaxsim.cli.cache import _trim, cache_folder, keep_programs, user_cache
+from jaxsim.cli.cache import _delete_oldest_programs, cache_folder, keep_programs, user_cache
 
 BALL = "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
 
@@ -58,7 +58,7 @@ def test_a_folder_that_cannot_be_written_is_said_in_one_line(monkeypatch, tmp_pa
     assert said.count("\n") == 1
 
 
-def test_a_folder_that_the_user_gave_jax_stays(monkeypatch, tmp_path):
+def test_cache_folder_set_by_the_user_is_kept(monkeypatch, tmp_path):
     before = jax.config.jax_compilation_cache_dir
     assert before is not None
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -67,11 +67,11 @@ def test_a_folder_that_the_user_gave_jax_stays(monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_oldest_programs_go_first(tmp_path):
+def test_oldest_programs_are_deleted_first(tmp_path):
     for age, name in enumerate("abc"):
         (tmp_path / name).write_bytes(bytes(10))
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
-    _trim(tmp_path, 20)
+    _delete_oldest_programs(tmp_path, 20)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 

@@ -87,7 +87,7 @@ def test_pictures_of_a_motion_fail_in_one_line(capsys, tmp_path, monkeypatch, fa
     with TrajectoryWriter(tmp_path / "m.npz", header) as writer:
         writer.append({"qpos": np.zeros((3, 1, 1))})
     name = {"plot": "plot.draw_motion", "render": "render._write_images"}[command]
-    monkeypatch.setattr(f"jaxsim.cli.look.{name}", fail)
+    monkeypatch.setattr(f"jaxsim.cli.display.{name}", fail)
     args = [command, tmp_path / "m.npz", "--out", tmp_path / "p.png"]
     code = main([str(a) for a in args])
     err = capsys.readouterr().err.strip()

@@ -140,7 +140,7 @@ def test_wrong_arguments(capsys, ball, args, message):
         (["--out", "a.npz", "--steps", "5", "--every", "9"], "--every 9: the rollout has only 5"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(capsys, ball, monkeypatch, args, message):
+def test_unsupported_request_prints_one_line(capsys, ball, monkeypatch, args, message):
     monkeypatch.chdir(ball.parent)
     (ball.parent / "full.npz").symlink_to("/dev/full")
     code, _, err = answer(capsys, "rollout", ball, *args)

@@ -76,7 +76,7 @@ def answer(capsys, *args) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-def test_a_motion_is_found_told_written_and_drawn(capsys, plain, tmp_path):
+def test_optimized_motion_is_reported_saved_and_plotted(capsys, plain, tmp_path):
     motion, picture = tmp_path / "motion.npz", tmp_path / "motion.png"
     code, out, err = answer(capsys, plain, "--out", motion, "--plot", picture)
     assert code == 0

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from jaxsim.cli.progress import Phases, Progress, format_bytes, format_count
-from jaxsim.io.phase import is_active, listening, phase
+from jaxsim.io.phase import is_active, listening, named_phase
 
 
 class Terminal(io.StringIO):
@@ -49,17 +49,17 @@ def test_a_log_gets_lines_now_and_then():
 def test_a_phase_that_takes_long_is_told_while_it_lasts_and_at_its_end():
     stream = io.StringIO()
     with listening(Phases(stream, patience=0.05)):
-        with phase("load the model"):
+        with named_phase("load the model"):
             pass
         assert not stream.getvalue()
-        with phase("compile the step"):
+        with named_phase("compile the step"):
             assert is_active("compile")
             time.sleep(0.2)
             assert stream.getvalue().startswith("compile the step ... 0 s\n")
     assert not is_active("")
     assert stream.getvalue().splitlines()[1].startswith("compile the step: 0.")
     assert len(stream.getvalue().splitlines()) == 2
-    with phase("nobody listens"):
+    with named_phase("nobody listens"):
         pass
 
 
@@ -67,7 +67,7 @@ def test_a_phase_on_a_terminal_is_one_line_and_a_failed_one_says_so():
     stream = Terminal()
 
     def fail():
-        with listening(Phases(stream, patience=0.05)), phase("compile the step"):
+        with listening(Phases(stream, patience=0.05)), named_phase("compile the step"):
             time.sleep(0.2)
             raise ZeroDivisionError
 

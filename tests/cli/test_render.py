@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxsim.cli import main
-from jaxsim.cli.look.render import _write
+from jaxsim.cli.display.render import _write_image
 from jaxsim.rollout.trajectory import TrajectoryWriter
 
 ARM = """
@@ -76,7 +76,7 @@ def test_a_film_for_a_player(tmp_path):
     """Films have an even width and height; what is odd gets one more column or row."""
     ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="the extra render is not installed")
     film = tmp_path / "film.mp4"
-    _write(film, (np.full((17, 25, 3), 40 * k, np.uint8) for k in range(5)), 10)
+    _write_image(film, (np.full((17, 25, 3), 40 * k, np.uint8) for k in range(5)), 10)
     frames = ffmpeg.read_frames(str(film))
     assert next(frames)["size"] == (26, 18)
     bright = [np.frombuffer(frame, np.uint8).mean() for frame in frames]
@@ -138,7 +138,7 @@ def test_a_picture_is_written_where_a_link_leads(tmp_path):
     for ending in ("png", "gif"):
         link, target = tmp_path / f"a.{ending}", tmp_path / "far" / f"b.{ending}"
         link.symlink_to(target)
-        _write(link, iter([np.zeros((4, 6, 3), np.uint8)] * 3), 25)
+        _write_image(link, iter([np.zeros((4, 6, 3), np.uint8)] * 3), 25)
         assert link.is_symlink()
         assert target.read_bytes()[:3] in (b"\x89PN", b"GIF")
     assert sorted(p.name for p in (tmp_path / "far").iterdir()) == ["b.gif", "b.png"]

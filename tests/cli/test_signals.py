@@ -49,7 +49,7 @@ def test_a_request_runs_what_cleans_up_and_a_second_one_does_not_disturb_it(numb
 
 
 @pytest.mark.usefixtures("default")
-def test_what_is_ignored_or_handled_stays_so():
+def test_ignored_and_handled_signals_are_not_changed():
     handled = []
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: handled.append(1))

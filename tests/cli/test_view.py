@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 
 from jaxsim.cli import main
-from jaxsim.cli.look import view
+from jaxsim.cli.display import view
 from jaxsim.view.browser.server import open_server
 
 ARM = """
@@ -109,13 +109,13 @@ def test_the_model_of_a_motion_is_where_it_was(capsys, motion, page, tmp_path, m
     elsewhere.write_bytes(motion.read_bytes())
     monkeypatch.chdir(tmp_path)
     assert answer(capsys, "view", elsewhere, "--port", "0")[0] == 0
-    monkeypatch.setattr("jaxsim.cli.look.view.model_file_of", lambda *_: None)
+    monkeypatch.setattr("jaxsim.cli.display.view.model_file_of", lambda *_: None)
     code, _, err = answer(capsys, "view", elsewhere)
     assert code == 2
     assert "'arm.xml' is neither next to it nor in the working directory; give it by --model" in err
 
 
-def test_mistakes_are_answered_with_a_sentence(capsys, arm, motion, tmp_path):
+def test_errors_are_reported_in_one_sentence(capsys, arm, motion, tmp_path):
     pytest.importorskip("viser", reason="the extra view is not installed")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -147,13 +147,13 @@ def test_mistakes_are_answered_with_a_sentence(capsys, arm, motion, tmp_path):
 
 
 @pytest.mark.parametrize("port", ["99999", "-3", "http"])
-def test_a_port_that_there_is_not_is_refused(capsys, arm, port):
+def test_invalid_port_is_rejected(capsys, arm, port):
     with pytest.raises(SystemExit):
         main(["view", str(arm), f"--port={port}"])
     assert f"--port: expected a port from 0 to 65535, got '{port}'" in capsys.readouterr().err
 
 
-def test_a_viewer_refuses_a_port_that_there_is_not():
+def test_viewer_rejects_invalid_port():
     pytest.importorskip("viser", reason="the extra view is not installed")
     with pytest.raises(ValueError, match="port: expected 0 to 65535, got 99999"):
         open_server(99999)

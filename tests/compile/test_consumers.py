@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "jaxsim"
 
 
 # Code that asks for attributes whatever they are called.
-GENERIC = ("expand/written.py", "element.py", "write.py")
+GENERIC = ("expand/check_elements.py", "element.py", "write.py")
 
 
 class _Asked(dict):

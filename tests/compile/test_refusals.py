@@ -112,7 +112,7 @@ def _disagreements(probes) -> list[str]:
     return found
 
 
-def test_the_model_is_taken_by_both():
+def test_base_model_is_accepted_by_both():
     assert _theirs(EVERYTHING)
     compile_string(EVERYTHING)
 
@@ -196,7 +196,7 @@ TAKEN = (
 
 
 @pytest.mark.parametrize("text", TAKEN)
-def test_taken_by_both(text):
+def test_models_accepted_by_both(text):
     assert refusal(text) is None
     compile_string(text)
 

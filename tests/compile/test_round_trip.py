@@ -83,7 +83,7 @@ EXPANDED = """
     </mujoco>"""
 
 
-def test_flat_means_that_nothing_stands_for_something_else():
+def test_flat_model_has_no_shorthand_elements():
     spec = Spec.from_string(EXPANDED)
     flat = flatten(spec)
     assert not {"replicate", "attach"} & {e.tag for e in flat.walk()}

@@ -8,7 +8,7 @@ from compile.everything import FILES
 
 from jaxsim.compile import compile_string, spec_from_tables
 from jaxsim.compile.run import run_passes
-from jaxsim.compile.write.unwritten import UNWRITTEN
+from jaxsim.compile.write.unwritable_fields import UNWRITTEN
 from jaxsim.compile.write.write_back import _written_fields
 from jaxsim.model.model import Model
 from jaxsim.spec import Spec

@@ -160,7 +160,7 @@ def test_a_trajectory_of_controls():
 
 
 @pytest.mark.parametrize("case", ["euler", "contact"])
-def test_difference_is_the_inverse_of_moved(case):
+def test_difference_inverts_moved(case):
     m = load_model(CASES[case])
     d = states(m, 1)
     d = world(d, 0)

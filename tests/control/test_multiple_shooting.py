@@ -182,7 +182,7 @@ def test_a_line_of_states():
     np.testing.assert_allclose(each[:3], line.qvel[3] * 0.05, rtol=1e-9)
 
 
-def test_wrong_calls_are_answered(cart):
+def test_invalid_arguments_are_rejected(cart):
     m, d = cart
     problem, ctrl = regulator(np.eye(2)), jnp.zeros((6, 1))
     with pytest.raises(ValueError, match=r"nodes: 4 pieces .* 6 steps; there can be 1, 2, 3, 6"):

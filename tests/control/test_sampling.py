@@ -93,7 +93,7 @@ def test_motions_are_evaluated_each_alone(m, d, problem):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_motions_that_diverge_count_for_nothing(m, d, problem, name):
+def test_diverged_samples_have_zero_weight(m, d, problem, name):
     wild = d.replace(qvel=d.qvel + 1e11)
     how = HOW | {"iterations": 1, "samples": 9}
     plan = jax.jit(

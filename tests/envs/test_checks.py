@@ -69,7 +69,7 @@ def test_what_hooks_may_return_makes_a_task_that_runs(hook):
 
 
 @pytest.mark.parametrize("hook", BAD)
-def test_what_hooks_may_not_return_is_told_when_the_task_is_made(hook):
+def test_invalid_hook_results_are_rejected_at_construction(hook):
     for value in BAD[hook]:
 
         def returned(d, value=value):

@@ -150,7 +150,7 @@ def test_without_a_reset_a_world_goes_on():
     assert float(states[-1].done.min()) == 1
 
 
-def test_chosen_worlds_begin_anew():
+def test_selected_worlds_are_reset():
     worlds = VectorEnv(ENV, length=LENGTH, autoreset=None)
     state = _run(worlds)[-1]
     where = jnp.array([False, True, False])
@@ -264,7 +264,7 @@ def test_models_that_differ():
         ),
     ],
 )
-def test_bad_input_is_said(call, message):
+def test_invalid_arguments_are_reported(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
 

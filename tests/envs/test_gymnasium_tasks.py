@@ -104,7 +104,7 @@ def test_starts_are_those_of_gymnasium(name):
 
 
 @pytest.mark.slow
-def test_what_is_remembered_begins_anew():
+def test_task_state_is_cleared_by_reset():
     """The first reward of a second episode: the ant remembers where this one began."""
     env, them = make("Ant-v5"), client("Ant-v5")
     worlds = VectorEnv(env, length=2)

@@ -82,8 +82,8 @@ def test_worlds_of_a_training_feel_friction_that_is_drawn_from_zero(m, tmp_path,
         [worlds]\ncount = {WORLDS}\nevery_episode = {str(every_episode).lower()}
         [worlds.randomize_value]\ndof_frictionloss = [0.05, 0.4]"""
     )
-    training, places = read_config(file, Training, ())
-    worlds = make_worlds(Env(m), training, places, exploring=True)
+    training, locations = read_config(file, Training, ())
+    worlds = make_worlds(Env(m), training, locations, exploring=True)
     assert isinstance(worlds, VectorEnv)
     state = jax.jit(worlds.reset)(KEYS)
     models, _ = worlds.models(state)

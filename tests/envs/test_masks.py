@@ -100,7 +100,7 @@ def _alone(name: str) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_string(SHAPES.format(GEOM.format(name)))
 
 
-def test_what_it_refuses():
+def test_unsupported_masks_are_rejected():
     m = jaxsim.load_model(XML)
     with pytest.raises(ValueError, match=r"contype: expected integers of shape \(4,\)"):
         with_masks(m, contype=jnp.ones(4))

@@ -50,7 +50,7 @@ def begun(env, seed=0, many=WORLDS):
 
 
 @each_robot
-def test_what_stands_stays(names, robots):
+def test_initial_poses_are_stable(names, robots):
     """Two seconds without an action; the command of the quadruped is zero."""
     tasks, _, act = robots(names)
     env = next(iter(tasks.values()))
@@ -177,7 +177,7 @@ def test_rewards_are_by_their_formula(names, robots):
 
 
 @each_robot
-def test_what_is_seen(names, robots):
+def test_observations_contain_the_documented_fields(names, robots):
     """Each number of the observation, computed from MuJoCo's results for the state."""
     tasks, _, act = robots(names)
     env = next(iter(tasks.values()))
@@ -249,7 +249,7 @@ def idle(env):
     "name",
     ["quadruped_velocity", pytest.param("quadruped_rough", marks=pytest.mark.slow)],
 )
-def test_the_quadruped_goes_as_told(name, robots):
+def test_quadruped_follows_its_command(name, robots):
     """Two seconds of the trot, action zero: forward, back, sideways, about; no robot falls."""
     tasks, _, act = robots(name)
     d = begun(tasks[name])

@@ -159,7 +159,7 @@ def test_starts_are_those_of_the_suite(names, suite):
 
 
 @pytest.mark.slow
-def test_a_cheetah_has_settled(suite):
+def test_cheetah_starts_at_rest(suite):
     """Its start is a drawn one after two seconds of the Suite's physics."""
 
     class Dropped(SuiteCheetah):

@@ -24,7 +24,7 @@ MODEL = """<mujoco><extension><plugin plugin="lab.{name}"/></extension>
 </mujoco>"""
 
 
-def test_the_decorator_gives_back_the_class():
+def test_register_decorator_returns_the_class():
     class Own(jaxsim.extend.Plugin):
         name = "lab.own"
         passive = staticmethod(lambda m, d, at: -d.qvel)

@@ -30,7 +30,7 @@ def theirs(H, g, lower, upper, x0):
     return x, rank, R.ravel()[: count**2].reshape(count, count), index[:count]
 
 
-def test_beside_mujoco():
+def test_solution_equals_mujoco():
     given = problems()
     found = jax.jit(jax.vmap(box_qp))(*given)
     ranks = set()
@@ -66,7 +66,7 @@ def test_without_limits_and_with_a_start():
     np.testing.assert_allclose(warm.x, found.x, **SOLVER)
 
 
-def test_what_has_no_solution():
+def test_infeasible_problem_is_reported():
     bad = jax.jit(box_qp)(-jnp.eye(2), jnp.ones(2), -jnp.ones(2), jnp.ones(2))
     assert bad.rank == -1
     assert not np.isfinite(bad.x).all()

@@ -54,7 +54,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_beside_mujoco(name):
+def test_functions_equal_mujoco(name):
     ours, theirs, size, given = CASES[name]
     together = ours(*given)
     one_by_one = jax.vmap(ours)(*given)

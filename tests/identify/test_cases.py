@@ -34,7 +34,7 @@ MOTOR = """<mujoco><option timestep="0.002" integrator="implicitfast"/><worldbod
 
 
 @pytest.mark.slow
-def test_a_motor_that_acts_late():
+def test_actuator_delay_is_identified():
     """Commands arrive 6.7 ms late, on a clock of 2 ms; gain, damping and friction are not known."""
     mj = mujoco.MjModel.from_xml_string(MOTOR)
     truth = [0.0067, 2.6, 0.017, 0.035]
@@ -67,7 +67,7 @@ def test_a_motor_that_acts_late():
 
 
 @pytest.mark.slow
-def test_a_robot_on_its_feet():
+def test_fit_of_a_standing_robot_with_contacts():
     """A quadruped that shuffles: trunk, friction of the feet, gain and damping of all joints."""
     xml = (ROOT / "jaxsim/envs/tasks/quadruped.xml").read_text()
     xml = xml.replace('iterations="4" ls_iterations="8"', 'integrator="implicitfast"')
@@ -126,7 +126,7 @@ RODS = """<mujoco><option timestep="0.01" integrator="implicitfast"/><worldbody>
 
 
 @pytest.mark.slow
-def test_a_motion_that_is_chaos():
+def test_fit_of_a_chaotic_motion_by_pieces():
     """Six seconds of two rods that rotate fully: one rollout fails, multiple shooting succeeds."""
     mj = mujoco.MjModel.from_xml_string(RODS)
     mj.body_mass[2], mj.dof_damping[:] = 0.7, 0.01

@@ -183,7 +183,7 @@ def test_starts_in_batches_are_the_same(m, recordings, found):
 
 
 @pytest.mark.slow
-def test_a_prior_pulls(m, recordings):
+def test_prior_moves_the_estimate(m, recordings):
     few = TimeSeries([0.0, 0.05], [recordings[0][1][0], recordings[0][2][5]], ["q"])
     s = Sequence(few, ctrl=recordings[0][0], initial={"qpos": recordings[0][1]}, sigma=1.0)
     held = fit(m, {"joint:hinge/damping": log(mean=0.2, sd=0.1, nominal=0.5)}, s)
@@ -192,13 +192,13 @@ def test_a_prior_pulls(m, recordings):
 
 
 @pytest.mark.slow
-def test_a_bound_is_said(m, recordings):
+def test_active_bound_is_reported(m, recordings):
     tight = fit(m, {**FORMS, "joint:hinge/damping": log(0.01, 0.2)}, sequences(recordings))
     assert any("damping is at its bound" in w for w in tight.warnings)
     assert tight.values[0] < 0.2
 
 
-def test_what_cannot_be_meant(m, recordings):
+def test_invalid_arguments_are_rejected(m, recordings):
     given = sequences(recordings)
     with pytest.raises(ValueError, match="optimizer: expected 'lm', a transformation of optax"):
         fit(m, FORMS, given, optimizer="newton")

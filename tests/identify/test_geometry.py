@@ -116,7 +116,7 @@ def test_densities_that_are_none_are_told(m, name, message):
         parameters(m, {name: linear()})
 
 
-def test_a_model_of_mujoco_does_not_tell():
+def test_model_from_put_model_has_no_inferred_inertias():
     put = jaxsim.put_model(mujoco.MjModel.from_xml_string(ARM.format(**BASE)))
     with pytest.raises(ValueError, match=r"geom:tip/size.*load it from MJCF"):
         parameters(put, {"geom:tip/size[0]": linear()})

@@ -133,7 +133,7 @@ def test_the_covariance_of_a_line():
     assert (u.rank, u.freedom) == (2, 58)
 
 
-def test_what_is_not_told_apart_has_a_name():
+def test_unidentifiable_parameters_are_named():
     """Two columns in proportion and one of zeros: two directions without effect."""
     a, b, c = rng.normal(size=(3, 50))
     J = np.stack([a, b, 3 * a, 0 * a, b + 0.05 * c], 1)
@@ -147,7 +147,7 @@ def test_what_is_not_told_apart_has_a_name():
     assert any("drag trades against lift" in w for w in said)
 
 
-def test_a_wrong_sigma_is_said():
+def test_wrong_sigma_is_reported():
     A = np.stack([np.ones_like(T), T], 1)
     y = A @ [1, 2] + rng.normal(size=T.size)
     r = A @ np.linalg.lstsq(A, y, rcond=None)[0] - y

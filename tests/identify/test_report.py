@@ -95,7 +95,7 @@ def test_the_page_has_all_of_a_fit(found, sequences, tmp_path):
     assert "1 more are not shown" in few
 
 
-def test_what_the_page_needs_is_said(found, monkeypatch):
+def test_missing_package_of_the_report_is_named(found, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'jaxsim-engine\[identify\]'"):
         report(found)

@@ -79,7 +79,7 @@ def test_state_goes_there_and_back(oracle):
     assert back.time == state.time
 
 
-def test_what_happens_there_later_does_not_reach_here():
+def test_later_changes_of_mjdata_do_not_change_data():
     oracle = mujoco.MjModel.from_xml_string(XML)
     state = mujoco.MjData(oracle)
     m, d = put_model(oracle), put_data(oracle, state)

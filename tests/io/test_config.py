@@ -7,7 +7,7 @@ import pytest
 
 from jaxsim.errors import ConfigError
 from jaxsim.io.config import config_text, read_config, setting
-from jaxsim.io.config.places import key_lines
+from jaxsim.io.config.toml_lines import key_lines
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def faults(tmp_path, text, changes=()):
 
 
 def test_a_file_becomes_its_form(tmp_path):
-    got, places = read_config(written(tmp_path, GOOD), Motion)
+    got, locations = read_config(written(tmp_path, GOOD), Motion)
     assert got == Motion(
         "a.xml",
         start={"hip": 1.0, "left knee": -0.5},
@@ -76,11 +76,13 @@ def test_a_file_becomes_its_form(tmp_path):
         cost=(Cost("upright"), Cost("slow", 0.5)),
     )
     assert isinstance(got.start["hip"], float)
-    assert places.folder == tmp_path
+    assert locations.folder == tmp_path
     lines = {"model": 2, "start.hip": 3, "search.turns": 7, "search.spread": 8, "cost.0.name": 14}
     lines |= {"cost.1.weight": 19, "cost.1": 16, "cost.1.nothing": 16, "search.method": 6}
-    assert {path: places.place(path).line for path in lines} == lines
-    assert str(places.error("cost.1.name", "no such")).endswith("m.toml:17: cost.1.name: no such")
+    assert {path: locations.locate(path).line for path in lines} == lines
+    assert str(locations.error("cost.1.name", "no such")).endswith(
+        "m.toml:17: cost.1.name: no such"
+    )
 
 
 def test_lines_of_a_text_that_is_hard_to_read():
@@ -95,13 +97,13 @@ def test_lines_of_a_text_that_is_hard_to_read():
 
 def test_changes_replace_settings(tmp_path):
     changes = ["model=b.xml", "search.turns=7", "cost.1.weight=2", "verbose=true", "start.toe=3"]
-    got, places = read_config(written(tmp_path, GOOD), Motion, changes)
+    got, locations = read_config(written(tmp_path, GOOD), Motion, changes)
     assert got.model == "b.xml"
     assert got.search.turns == 7
     assert got.cost[1].weight == 2.0
     assert got.verbose
     assert got.start["toe"] == 3.0
-    assert str(places.place("search.turns")) == "--set search.turns=7"
+    assert str(locations.locate("search.turns")) == "--set search.turns=7"
     assert faults(tmp_path, GOOD, ["search.turns=0"]) == [
         "--set search.turns=0: search.turns: expected at least 1, got 0"
     ]

@@ -104,7 +104,7 @@ def test_room_for_contacts_can_be_given():
             load_model(ARM, contacts=wrong)
 
 
-def test_what_is_no_model_and_no_assets():
+def test_invalid_source_and_assets_are_rejected():
     with pytest.raises(
         ValueError, match=r"got bytes; .* load_model\('model.xml', {'model.xml': con"
     ):

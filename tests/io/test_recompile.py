@@ -112,7 +112,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_state_goes_on_as_in_mujoco(change):
+def test_recompiled_state_equals_mujoco(change):
     theirs, spec = mujoco.MjSpec.from_string(XML), Spec.from_string(XML)
     m0, m = theirs.compile(), jaxsim.load_model(spec)
     d0 = state(m0)

@@ -93,7 +93,7 @@ def task():
 def small(task, monkeypatch):
     """Trainings whose task and learner are those above; programs are compiled once."""
 
-    def learner(worlds, training, places):
+    def learner(worlds, training, locations):
         width = training.ppo.hidden[0]
         return Learner(functools.partial(begin, width), learn, lambda s, obs: obs, 10)
 
@@ -101,7 +101,7 @@ def small(task, monkeypatch):
     def programs(width, seeds):
         return runs._Programs(*map(jax.jit, (functools.partial(begin, width), learn, scores)))
 
-    monkeypatch.setattr(runs, "make_task", lambda training, places: task)
+    monkeypatch.setattr(runs, "make_task", lambda training, locations: task)
     monkeypatch.setattr(runs, "make_worlds", lambda *args, **options: None)
     monkeypatch.setattr(runs, "make_learner", learner)
     monkeypatch.setattr(
@@ -109,8 +109,8 @@ def small(task, monkeypatch):
     )
     real = runs._run
 
-    def made(folder, training, places):
-        return real(folder, training, places)._replace(evaluate=scores)
+    def made(folder, training, locations):
+        return real(folder, training, locations)._replace(evaluate=scores)
 
     monkeypatch.setattr(runs, "_run", made)
     monkeypatch.setattr("jaxsim.learn.curve.draw_curve", _draw)

@@ -49,7 +49,7 @@ def test_products_and_solutions_are_those_of_the_dense_matrix(name, worlds):
 
 @pytest.mark.parametrize("worlds", [(), (WORLDS,)], ids=str)
 @pytest.mark.parametrize("name", ["one after another", "equal"])
-def test_it_may_be_written_as_a_whole(name, worlds):
+def test_dense_form_equals_blocks(name, worlds):
     _, parts = FORESTS[name]
     n = 1 + max(map(max, parts))
     dense = np.zeros((n, n, *worlds))

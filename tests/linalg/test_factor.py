@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from tolerance import DIFFERENCE, ROUNDING
 
-from jaxsim.linalg.by_rows import solve_by_rows
 from jaxsim.linalg.factor import inverse_spd, solve_spd
-from jaxsim.transforms.differentiated import for_derivative
+from jaxsim.linalg.gaussian_elimination import solve_by_rows
+from jaxsim.transforms.derivative_context import trace_for_derivative
 
 pytestmark = pytest.mark.kernels
 
@@ -54,7 +54,7 @@ def test_derivatives_of_many_worlds(n):
 
     @jax.jit
     def slopes(A, b):
-        with for_derivative():
+        with trace_for_derivative():
             along = jax.vmap(lambda t: jax.jvp(lambda b: solve_spd(A, b), (b,), (t,))[1])(change)
             backwards = jax.vmap(jax.vjp(lambda b: solve_spd(A, b), b)[1])(weights)[0]
             return along, backwards, jax.grad(lambda A: jnp.sum(solve_spd(A, b) ** 2))(A)
@@ -90,7 +90,7 @@ def test_a_world_whose_matrix_is_not_positive_definite_has_no_solution():
 
 
 @pytest.mark.slow
-def test_many_solutions_at_once_come_to_an_end():
+def test_batched_solves_terminate():
     """More batches at a time than XLA has threads, which its own factorization waits for."""
     done = subprocess.run(
         [sys.executable, "-c", AT_ONCE], capture_output=True, text=True, timeout=600

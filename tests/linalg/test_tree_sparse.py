@@ -7,7 +7,11 @@ import pytest
 from jax.test_util import check_grads
 
 from jaxsim.linalg.tree_sparse import TreeSparse, pairs_of
-from jaxsim.transforms.differentiated import for_derivative, not_differentiated, prefer_loops
+from jaxsim.transforms.derivative_context import (
+    not_differentiated,
+    prefer_loops,
+    trace_for_derivative,
+)
 
 pytestmark = pytest.mark.kernels
 
@@ -66,7 +70,7 @@ def test_derivatives_are_those_of_finite_differences():
     @jax.jit
     def solution(*given):
         f, x, b = map(jnp.asarray, given)
-        with for_derivative():
+        with trace_for_derivative():
             more = TreeSparse.of_products(tuple(f), tuple(x), forest)
             return TreeSparse(tree.entries + more.entries, forest).solve(b)
 

@@ -50,7 +50,7 @@ def test_nan_stays_nan():
     assert all(jnp.isnan(a) for a in Vec(one, nan, one).normalize().parts)
 
 
-def test_what_is_too_short_has_a_direction_all_the_same():
+def test_short_vectors_normalize_to_a_direction():
     tiny = jnp.full(1, 1e-20)
     assert [float(a[0]) for a in Quat(tiny, tiny, tiny, tiny).normalize().parts] == [1, 0, 0, 0]
     assert [float(a[0]) for a in Vec(tiny, tiny, tiny).normalize().parts] == [1, 0, 0]

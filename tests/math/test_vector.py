@@ -7,7 +7,7 @@ import pytest
 from tolerance import DIFFERENCE, ROUNDING, SAME
 
 from jaxsim.enums import MINVAL
-from jaxsim.math import Vec, concat, select
+from jaxsim.math import Vec, concat, select_where
 
 
 def vectors(seed: int, n: int = 50) -> tuple[np.ndarray, Vec]:
@@ -35,7 +35,7 @@ def test_items_are_chosen_and_joined():
     assert concat([u]) is u
     mask = np.array([True, False, True])
     np.testing.assert_array_equal(
-        select(mask, v, u[:3]).to_array(), np.where(mask[:, None], b, a[:3])
+        select_where(mask, v, u[:3]).to_array(), np.where(mask[:, None], b, a[:3])
     )
     np.testing.assert_array_equal(Vec.from_array(u.to_array(0), axis=0).to_array(), a)
 

@@ -249,7 +249,7 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize("text", ALLOWED, ids=range(len(ALLOWED)))
-def test_what_is_allowed(text):
+def test_optional_syntax_is_accepted(text):
     assert read_string(text).tag == "mujoco"
     mujoco.MjModel.from_xml_string(text)
 

@@ -21,7 +21,7 @@ from mujoco.mjx._src import math as their_math
 import jaxsim
 from jaxsim import mjx as ours
 from jaxsim.mjx import math
-from jaxsim.mjx.inner.absent import MJX_REPLACEMENTS
+from jaxsim.mjx.inner.missing_names import MJX_REPLACEMENTS
 
 XML = """
 <mujoco>
@@ -268,7 +268,7 @@ def test_every_field_of_mjx_is_there_or_has_a_remedy(model):
         d.qposs  # noqa: B018
 
 
-def test_what_is_not_there_is_said():
+def test_missing_name_has_a_message():
     with pytest.raises(AttributeError, match=r"has no 'stepp'; did you mean 'step'\?"):
         ours.stepp  # noqa: B018
     assert {"step", "math", "JointType", "rollout"} <= set(dir(ours))
@@ -312,7 +312,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_math_is_theirs(name):
+def test_math_functions_equal_mjx(name):
     with as_mjx_is_used():
         expected = jax.vmap(getattr(their_math, name))(*CALLS[name])
     found = jax.vmap(getattr(math, name))(*CALLS[name])

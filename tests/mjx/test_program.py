@@ -73,7 +73,7 @@ def test_names_without_a_counterpart_are_listed_with_their_lines(tmp_path):
     ]
 
 
-def test_how_it_is_called_is_said(tmp_path, capsys):
+def test_usage_is_printed_without_a_program(tmp_path, capsys):
     assert main([]) == 2
     assert main(["--help"]) == 0
     assert main([str(tmp_path / "none")]) == 2

@@ -60,7 +60,7 @@ def clashing(world, options):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_clash_is_there_until_it_is_mended(case):
+def test_option_clash_is_reported_until_it_is_fixed(case):
     world, options, mend = CASES[case]
     m = clashing(world, options)
     with pytest.raises(UnsupportedError):

@@ -49,6 +49,6 @@ def test_sensors_and_actuators(models):
 
 
 @pytest.mark.parametrize("find", [qpos_index, dof_index, ctrl_index, sensor_index])
-def test_what_is_not_there_is_said(models, find):
+def test_unknown_names_are_reported(models, find):
     with pytest.raises(ValueError, match="is named 'hing'"):
         find(models[0], "hing")

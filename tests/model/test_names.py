@@ -51,7 +51,7 @@ def test_what_has_no_name(m):
         (ObjType.DOF, "slide", "no kind of object is called 'dof'; there are: "),
     ],
 )
-def test_what_is_not_there_is_said(m, kind, name, message):
+def test_unknown_names_are_reported(m, kind, name, message):
     """A -1 would silently read the last entry of a table."""
     with pytest.raises(ValueError, match=re.escape(message)):
         name2id(m, kind, name)

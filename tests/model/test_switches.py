@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.compile.write.unwritten import UNWRITTEN
+from jaxsim.compile.write.unwritable_fields import UNWRITTEN
 from jaxsim.io.bridge import put_model
 from jaxsim.model.switch.switches import FIXED_FIELDS, SWITCHES
 

@@ -105,7 +105,8 @@ CALLS = {name: public(name) for name in STAGES + SOLVED} | {
 # query/test_jacobian.py, test_mass_matrix.py and test_constraint_update.py; of these jac_dot, the
 # factor of M and the cost of constraints have their derivatives against differences there, the
 # others are products of what has. And what is made of the stages above, in many worlds in
-# test_alone.py; the parts of a step in integrate/test_parted.py; flexes in flex/test_flexes.py
+# test_standalone.py; the parts of a step in integrate/test_split_step.py; flexes in
+# flex/test_flexes.py
 BESIDE = set(
     "step1 step2 make_m compare_fwd_inv inv_position inv_velocity inv_constraint fwd_constraint "
     "flex add_m angmom_mat apply_ft factor_m jac_dot jac_point_axis jac_subtree_com mul_jac_t_vec "

@@ -15,14 +15,14 @@ from jaxsim.model.data import ALWAYS_KEPT, Data
 from jaxsim.physics import api, standalone
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
-from jaxsim.physics.body.applied import xfrc_accumulate
+from jaxsim.physics.body.applied_force import xfrc_accumulate
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import bias, com_vel, rne
 from jaxsim.physics.body.subtree import subtree_vel
+from jaxsim.physics.collision.contact_list import rebuild_collision_result
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.collision.listed import rebuild_collision_result
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.flex.flex import flex, flex_velocity
 from jaxsim.physics.forward import forward, fwd_constraint, smooth_force

@@ -89,7 +89,7 @@ def test_gradients_pass(m):
     assert found[0] != 0
 
 
-def test_nothing_is_told_of_nothing(m):
+def test_handler_is_not_called_without_warnings(m):
     d = jaxsim.make_data(m)
     assert told_of(lambda h: jax.jit(jaxsim.log_warnings(jaxsim.step, h))(m, d)) == []
     assert "callback" not in jax.jit(jaxsim.step).lower(m, d).as_text()

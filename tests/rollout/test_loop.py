@@ -30,7 +30,7 @@ def pushed(k: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("keep", ["default", "all"])
-def test_it_goes_as_mujoco_goes(keep):
+def test_control_loop_equals_mujoco(keep):
     mj, m = mujoco.MjModel.from_xml_string(MODEL), jaxsim.load_model(MODEL)
     theirs = mujoco.MjData(mj)
     loop = jaxsim.ControlLoop(m, jaxsim.make_data(m, keep))
@@ -89,7 +89,7 @@ def test_loops_of_a_kind_have_one_program():
     assert len(traced) == 1
 
 
-def test_what_cannot_go_round_is_refused():
+def test_unsupported_fields_of_the_loop_are_rejected():
     m = jaxsim.load_model(MODEL)
     d = jaxsim.make_data(m)
     with pytest.raises(ValueError, match="ControlLoop"):

@@ -56,7 +56,7 @@ def test_parts_together_are_the_program(size, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_a_library_would_take_is_left_out(dtype, monkeypatch):
+def test_library_calls_are_not_fused(dtype, monkeypatch):
     """Sums, products and their like of sizes at which XLA may leave them to a library."""
     monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
     n = 70

@@ -88,6 +88,6 @@ def test_an_unknown_platform_is_refused():
         for_platform("quantum")
 
 
-def test_nobody_else_asks_for_the_backend():
+def test_only_the_platform_module_queries_the_backend():
     asking = {p.name for p in PACKAGE.rglob("*.py") if "default_backend" in p.read_text()}
     assert asking == {"platform.py"}

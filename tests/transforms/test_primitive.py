@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING
 
-from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.primitive import PHYSICS_P, PhysicsCall
 

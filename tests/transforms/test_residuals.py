@@ -61,7 +61,7 @@ def call(function):
 
 
 @pytest.mark.parametrize(("function", "ends"), [(root, 1), (twice, 1), (chosen, 2)])
-def test_program_is_told_what_it_found(function, ends):
+def test_saved_solution_is_restored_in_the_derivative(function, ends):
     program = jax.make_jaxpr(function)(X[0])
     longer, number = save_solutions(program)
     assert number == ends

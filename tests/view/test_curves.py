@@ -6,7 +6,7 @@ import pytest
 import jaxsim
 from jaxsim.rollout.trajectory import Trajectory
 from jaxsim.view.columns import column_names, column_units
-from jaxsim.view.curves import _time, draw_motion
+from jaxsim.view.curves import _record_times, draw_motion
 
 MODEL = """
 <mujoco>
@@ -93,9 +93,9 @@ def test_what_cannot_be_drawn_is_answered_with_a_sentence(m, motion, tmp_path):
 
 def test_records_are_drawn_at_their_times(motion):
     """The first one is of the end of its step."""
-    np.testing.assert_allclose(_time(motion, 0), 0.2 * np.arange(1, 11))
+    np.testing.assert_allclose(_record_times(motion, 0), 0.2 * np.arange(1, 11))
     told = np.arange(10.0)[:, None] + [0.0, 0.5, 0.0]
     told[5:, 2] -= 4  # a world that was reset
     of = Trajectory(motion.header, {**motion.fields, "time": told})
-    np.testing.assert_allclose(_time(of, 1), np.arange(10) + 0.5)
-    np.testing.assert_allclose(_time(of, 2), 0.2 * np.arange(1, 11))
+    np.testing.assert_allclose(_record_times(of, 1), np.arange(10) + 0.5)
+    np.testing.assert_allclose(_record_times(of, 2), 0.2 * np.arange(1, 11))

@@ -16,7 +16,7 @@ from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.transforms.layout import batched
 from jaxsim.view import Camera, Look, pixel_ray
 from jaxsim.view.picture.render import Picture
-from jaxsim.view.picture.sites import with_sites
+from jaxsim.view.picture.sites import add_site_geoms
 
 W, H = 14, 10
 ALL = (True,) * 3 + (False,) * 3
@@ -104,7 +104,7 @@ def _beside_mujoco(mj, m, kind) -> set:
     return found
 
 
-def test_a_picture_by_hand():
+def test_rendered_image_equals_manual_shading():
     """Depth, geoms, light, shadow, images, sky and what glows, from above."""
     m, d, look = ball()
     got = drawn(m, d, look)
@@ -161,7 +161,7 @@ def test_sites_of_hidden_groups_make_no_program_longer():
 
 
 def _sites_of(m, d, groups):
-    m, d = with_sites(m, kinematics(m, d), groups)
+    m, d = add_site_geoms(m, kinematics(m, d), groups)
     return m.geom_rgba, d.geom_xpos.to_array(axis=1)
 
 

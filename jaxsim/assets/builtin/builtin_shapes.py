@@ -91,9 +91,12 @@ def supersphere(resolution: float, e: float, n: float) -> Surface:
     r = int(resolution)
     latitude = -np.pi / 2 + np.pi * np.arange(1, r)[:, None] / r
     longitude = -np.pi + 2 * np.pi * np.arange(r) / r
-    radius = _power(np.cos(latitude), n)
-    x, y = radius * _power(np.cos(longitude), e), radius * _power(np.sin(longitude), e)
-    z = np.broadcast_to(_power(np.sin(latitude), n), x.shape)
+    radius = _signed_power(np.cos(latitude), n)
+    x, y = (
+        radius * _signed_power(np.cos(longitude), e),
+        radius * _signed_power(np.sin(longitude), e),
+    )
+    z = np.broadcast_to(_signed_power(np.sin(latitude), n), x.shape)
     side = np.stack([x, y, z], axis=-1).reshape(-1, 3)
     vertex = np.concatenate([[[0, 0, -1]], side, [[0, 0, 1]]])
     here = 1 + np.arange(r)
@@ -112,9 +115,9 @@ def supertorus(resolution: float, radius: float, s: float, t: float) -> Surface:
     r = int(resolution)
     angle = 2 * np.pi * np.arange(r) / r
     u, v = angle[:, None], angle
-    out = 1 + radius * _power(np.cos(v), s)
-    x, y = _power(np.cos(u), t) * out, _power(np.sin(u), t) * out
-    z = np.broadcast_to(radius * _power(np.sin(v), s), x.shape)
+    out = 1 + radius * _signed_power(np.cos(v), s)
+    x, y = _signed_power(np.cos(u), t) * out, _signed_power(np.sin(u), t) * out
+    z = np.broadcast_to(radius * _signed_power(np.sin(v), s), x.shape)
     i, j = np.arange(r)[:, None], np.arange(r)
     ahead, round_ = (i + 1) % r, (j + 1) % r
     quads = [r * i + j, r * ahead + j, r * i + round_, r * ahead + round_]
@@ -159,7 +162,7 @@ def _centers(n: int, gamma: float) -> np.ndarray:
     return (edge[:-1] + edge[1:]) / 2
 
 
-def _power(x: np.ndarray, exponent: float) -> np.ndarray:
+def _signed_power(x: np.ndarray, exponent: float) -> np.ndarray:
     """Return a sign-preserving power; zero counts as positive, which matters for the exponent 0."""
     return np.where(x < 0, -1.0, 1.0) * np.abs(x) ** exponent
 

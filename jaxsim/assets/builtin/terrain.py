@@ -148,7 +148,7 @@ def rough(
     """
     if not low <= high:
         raise ValueError(f"low: expected at most high ({high}), got {low}")
-    _positive(scale=spacing if scale is None else scale)
+    _check_positive(scale=spacing if scale is None else scale)
     _not_negative(step=step)
     x, y = _grid(size, spacing)
     chance = np.random.default_rng(seed)
@@ -263,7 +263,7 @@ def wave(
       wavelength: distance between crests [m].
       border: width of flat ground along the edge [m].
     """
-    _positive(wavelength=wavelength)
+    _check_positive(wavelength=wavelength)
     x, y = _grid(size, spacing)
     along_x, along_y = (np.sin(2 * np.pi * a / wavelength) for a in (x, y))
     return Terrain(_flatten_border(amplitude / 2 * (along_x + along_y), x, y, border), spacing)
@@ -277,7 +277,7 @@ def stairs_of_boxes(
     Raises:
       ValueError: a number is not positive, or no step fits.
     """
-    _positive(step_height=step_height, step_width=step_width, platform=platform)
+    _check_positive(step_height=step_height, step_width=step_width, platform=platform)
     number = int(np.floor((min(size) - platform) / 2 / step_width + 1e-9))
     if number < 1:
         raise ValueError(f"size: {size} is too small for a step around a platform of {platform}")
@@ -310,7 +310,7 @@ def stones_of_boxes(
     Raises:
       ValueError: a number is out of its range, or no stone fits.
     """
-    _positive(stone=stone, depth=depth)
+    _check_positive(stone=stone, depth=depth)
     _not_negative(gap=gap, jitter=jitter)
     number = [int(np.floor((n + gap) / (stone + gap) + 1e-9)) for n in size]
     if min(number) < 1:
@@ -401,7 +401,7 @@ def _grid(size: Size, spacing: float) -> tuple[np.ndarray, np.ndarray]:
     Raises:
       ValueError: the size is not a multiple of the spacing, or not positive.
     """
-    _positive(spacing=spacing)
+    _check_positive(spacing=spacing)
     if np.shape(size) != (2,) or not np.all(np.isfinite(size)):
         raise ValueError(f"size: expected extents along x and y, got {size!r}")
     number = [round(n / spacing) for n in size]
@@ -438,7 +438,7 @@ def _interpolate(drawn: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.n
     return (1 - r) * low + r * high
 
 
-def _positive(**numbers: float) -> None:
+def _check_positive(**numbers: float) -> None:
     for name, value in numbers.items():
         if not value > 0 or not math.isfinite(value):
             raise ValueError(f"{name}: expected a positive number, got {value!r}")

@@ -3,5 +3,5 @@
     Surface -> weld -> placed vertices -> mass -> principal frame -> hull, polygons
 
 Each step is one file; `asset/mesh/meshes.py` combines them. `distance.py`, with `boxes.py` and
-`closest.py`, computes the distance of a point from a surface.
+`closest_point.py`, computes the distance of a point from a surface.
 """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxsim.assets.mesh.closest import Triangles
+from jaxsim.assets.mesh.closest_point import Triangles
 
 _MAX_BATCH_POINTS = 8192  # points that are queried together; their pairs fit in the cache
 _DISTANCE_SLACK = (
@@ -32,7 +32,7 @@ class Closest:
     Attributes:
       row: the points, ascending; each occurs at least once, (k,).
       which: the triangles, (k,).
-      feature: the closest feature of the triangle, (k,); see `closest.py`.
+      feature: the closest feature of the triangle, (k,); see `closest_point.py`.
       offset: the vectors from the closest point to the query point, (k, 3).
     """
 

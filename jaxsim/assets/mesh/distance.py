@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.assets.mesh.boxes import BoundingBoxTree
-from jaxsim.assets.mesh.closest import CORNERS, EDGES, INSIDE, NFEATURE
+from jaxsim.assets.mesh.closest_point import CORNERS, EDGES, INSIDE, NFEATURE
 from jaxsim.assets.mesh.triangles import (
     area_vectors,
     corners,
@@ -46,13 +46,13 @@ def feature_normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """Return the unit normals at the features of every face, (nface, 7, 3)."""
     normal = normalize_rows(area_vectors(vertex, face))
     out = np.empty((len(face), NFEATURE, 3))
-    out[:, CORNERS] = _at_vertices(vertex, face, normal)[face]
-    out[:, EDGES] = _at_edges(face, normal)
+    out[:, CORNERS] = _vertex_normals(vertex, face, normal)[face]
+    out[:, EDGES] = _edge_normals(face, normal)
     out[:, INSIDE] = normal
     return normalize_rows(out.reshape(-1, 3)).reshape(out.shape)
 
 
-def _at_vertices(vertex: np.ndarray, face: np.ndarray, normal: np.ndarray) -> np.ndarray:
+def _vertex_normals(vertex: np.ndarray, face: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """Return the angle-weighted sums of face normals at each vertex, (nvert, 3)."""
     corner = np.stack(corners(vertex, face), axis=1)
     ahead = normalize_rows((np.roll(corner, -1, axis=1) - corner).reshape(-1, 3))
@@ -62,7 +62,7 @@ def _at_vertices(vertex: np.ndarray, face: np.ndarray, normal: np.ndarray) -> np
     return sum_at_vertices(face, angle[:, :, None] * normal[:, None], len(vertex))
 
 
-def _at_edges(face: np.ndarray, normal: np.ndarray) -> np.ndarray:
+def _edge_normals(face: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """Return the sums of the normals of the two faces at each edge of each face, (nface, 3, 3)."""
     ends = np.sort(np.stack([face, np.roll(face, -1, axis=1)], axis=-1).reshape(-1, 2), axis=1)
     code = ends[:, 0].astype(np.int64) * (int(face.max()) + 1) + ends[:, 1]

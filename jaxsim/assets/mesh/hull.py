@@ -90,12 +90,12 @@ def convex_hull(vertex: np.ndarray, maxhullvert: int = -1) -> Hull:
     try:
         hull = ConvexHull(vertex, qhull_options=options)
     except QhullError as error:
-        raise AssetError(_reason(vertex, str(error))) from None
-    face = _outward(vertex, hull)
+        raise AssetError(_degeneracy_reason(vertex, str(error))) from None
+    face = _outward_faces(vertex, hull)
     return Hull(np.unique(face).astype(np.int32), face)
 
 
-def _reason(vertex: np.ndarray, message: str) -> str:
+def _degeneracy_reason(vertex: np.ndarray, message: str) -> str:
     """Return why points have no hull: they are coplanar, collinear or coincident, or Qhull's
     message."""
     extent = np.linalg.svd(vertex - vertex.mean(axis=0), compute_uv=False)
@@ -105,7 +105,7 @@ def _reason(vertex: np.ndarray, message: str) -> str:
     return f"its convex hull cannot be found ({message.strip().splitlines()[0]}); repair the mesh"
 
 
-def _outward(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
+def _outward_faces(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
     """Return the faces of a hull, counter-clockwise from outside, (nface, 3).
 
     For degenerate faces the normal is unreliable: their orientation is opposite to that of a

@@ -71,7 +71,7 @@ class _Table:
 
     def _grow(self) -> None:
         """Double the number of buckets; an entry whose bucket exists moves to the front of it."""
-        self._buckets = _prime(2 * self._buckets + 1) if self._buckets else 2
+        self._buckets = _next_prime(2 * self._buckets + 1) if self._buckets else 2
         self._before = {}
         previous, last = self._head, -1
         while (entry := self._after[previous]) >= 0:
@@ -84,7 +84,7 @@ class _Table:
             previous, last = entry, bucket
 
 
-def _prime(least: int) -> int:
+def _next_prime(least: int) -> int:
     """Return the smallest prime that is at least `least`."""
     while any(least % k == 0 for k in range(2, int(least**0.5) + 1)):
         least += 1

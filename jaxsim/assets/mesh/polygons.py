@@ -56,7 +56,7 @@ def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
     from scipy.sparse.csgraph import connected_components
 
     start, end = face.ravel(), np.roll(face, -1, axis=1).ravel()
-    twin = _twins(start, end, len(vertex))
+    twin = _reverse_edges(start, end, len(vertex))
     side = np.repeat(np.arange(len(face)), 3)
     beyond = np.where(twin >= 0, side[twin], -1)
 
@@ -82,7 +82,7 @@ def polygons(vertex: np.ndarray, face: np.ndarray) -> Polygons:
     )
 
 
-def _twins(start: np.ndarray, end: np.ndarray, nvert: int) -> np.ndarray:
+def _reverse_edges(start: np.ndarray, end: np.ndarray, nvert: int) -> np.ndarray:
     """Return for each directed edge the reverse edge, -1 if there is none."""
     key = start.astype(np.int64) * nvert + end
     back = end.astype(np.int64) * nvert + start

@@ -154,7 +154,7 @@ def _divide(p: _Points, aim: int) -> list[_Leaf]:
             order = np.argsort(number, kind="stable")
             vertex, number = vertex[order], number[order]
             most = aim if r < CELLS_PER_EDGE * _MAX_CELL_PARTS else len(every)
-            made, left = _leaves(p, vertex, number, r, aim, most)
+            made, left = _split_leaf_cells(p, vertex, number, r, aim, most)
             leaves += made
             again = np.isin(number, left)
             vertex, number = vertex[again], number[again]
@@ -187,7 +187,7 @@ def _is_candidate(p: _Points, vertex: np.ndarray, c: CubeCells) -> np.ndarray:
     return some
 
 
-def _leaves(
+def _split_leaf_cells(
     p: _Points, vertex: np.ndarray, number: np.ndarray, r: int, aim: int, most: int
 ) -> tuple[list[_Leaf], list[int]]:
     """Return the cells of one grid whose lists are short enough, and the numbers of the others.
@@ -219,7 +219,7 @@ def _leaves(
             leaf = _Leaf(r, cell, [listed[i, kept[i]]])
             if len(leaf.lists[0]) > aim:
                 one = CubeCells(c.face[i : i + 1], c.u[i : i + 1], c.v[i : i + 1], c.half)
-                leaf = _fan(p, listed[i, there[i]], leaf, one, aim, most) or leaf
+                leaf = _make_fan(p, listed[i, there[i]], leaf, one, aim, most) or leaf
             if max(map(len, leaf.lists)) <= most:
                 leaves.append(leaf)
             else:
@@ -227,7 +227,7 @@ def _leaves(
     return leaves, left
 
 
-def _fan(
+def _make_fan(
     p: _Points, vertex: np.ndarray, cell: _Leaf, c: CubeCells, aim: int, most: int
 ) -> _Leaf | None:
     """Return a fan that replaces a cell, about the normal of the largest triangle, if it is

@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxsim.assets.octree.cells import OctreeCells
 from jaxsim.assets.octree.corners import DistanceFunction, corner_values
-from jaxsim.assets.octree.grow import grow_octree
 from jaxsim.assets.octree.neighbors import balance_octree
+from jaxsim.assets.octree.subdivide import grow_octree
 
 _OCTREE_DEPTH = 6  # levels below the root, as in MuJoCo
 _ROOT_MARGIN = 1.1  # size of the root relative to the bounding box

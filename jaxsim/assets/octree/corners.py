@@ -24,11 +24,11 @@ def corner_values(tree: OctreeCells, distance: DistanceFunction) -> np.ndarray:
       tree: a balanced tree.
       distance: signed distance [m] of points (k, 3), (k,).
     """
-    place = _distinct_planes(tree)[np.arange(3), tree.corners]
-    code = np.ravel_multi_index(tuple(np.moveaxis(place, -1, 0)), 3 * (tree.planes.shape[1],))
+    plane_index = _distinct_planes(tree)[np.arange(3), tree.corners]
+    code = np.ravel_multi_index(tuple(np.moveaxis(plane_index, -1, 0)), 3 * (tree.planes.shape[1],))
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     number = number.reshape(-1, 8)
-    hanging, holder, weight = _hanging_corners(tree, place, number)
+    hanging, holder, weight = _hanging_corners(tree, plane_index, number)
 
     value = np.zeros(len(first))
     free = np.ones(len(first), bool)
@@ -50,13 +50,13 @@ def _distinct_planes(tree: OctreeCells) -> np.ndarray:
 
 
 def _hanging_corners(
-    tree: OctreeCells, place: np.ndarray, number: np.ndarray
+    tree: OctreeCells, plane_index: np.ndarray, number: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the hanging corners.
 
     Args:
       tree: the cells.
-      place: their corners, in plane indices, (n, 8, 3).
+      plane_index: their corners, in plane indices, (n, 8, 3).
       number: their corners as point ids, (n, 8).
 
     Returns:
@@ -72,8 +72,8 @@ def _hanging_corners(
 
     # The four corners of each such side, relative to the larger cell.
     corner = _SIDES[side]
-    at, holder = place[leaf[:, None], corner].reshape(-1, 3), np.repeat(holder, 4)
-    low, high = at == place[holder, 0], at == place[holder, 7]
+    at, holder = plane_index[leaf[:, None], corner].reshape(-1, 3), np.repeat(holder, 4)
+    low, high = at == plane_index[holder, 0], at == plane_index[holder, 7]
     matching = ~(low | high)[:, None] | (high[:, None] == CHILD_OFFSETS)
     weight = np.all(matching, axis=2).astype(np.float64)
     count = weight.sum(axis=1)

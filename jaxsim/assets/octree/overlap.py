@@ -26,14 +26,14 @@ def overlaps_box(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.
     )
     edge = np.roll(triangle, -1, axis=1) - triangle
     normal = cross_rows(edge[:, 0], edge[:, 1])
-    for test in (_at_plane, _inside_edges):
+    for test in (_straddles_plane, _inside_edges):
         found = found[test(*(part[found] for part in (triangle, edge, normal, low, high)))]
     out = np.zeros(len(triangle), bool)
     out[found] = True
     return out
 
 
-def _at_plane(
+def _straddles_plane(
     triangle: np.ndarray, edge: np.ndarray, normal: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
     """Return whether the plane of the triangle has corners of the box on both sides.

@@ -38,7 +38,7 @@ def check_claims(data: bytes, kind: str) -> None:
         check(data)
 
 
-def _ply(data: bytes) -> None:
+def _check_ply(data: bytes) -> None:
     head, end, body = data.partition(b"end_header")
     if not end:
         return  # the reader reports the error
@@ -48,7 +48,7 @@ def _ply(data: bytes) -> None:
     for words in (line.decode("latin-1").split() for line in head.splitlines()):
         if words[:1] == ["element"]:
             element, count = (*words[1:], "", "")[:2]
-            counts[element], sizes[element] = _count(f"element {element}", count), 0
+            counts[element], sizes[element] = _parse_count(f"element {element}", count), 0
         elif words[:1] == ["property"] and element:
             # a list has at least the number of its items
             kind = (*words, "", "", "")[2 if words[1:2] == ["list"] else 1]
@@ -56,21 +56,21 @@ def _ply(data: bytes) -> None:
     items = sum(counts[name] * max(sizes[name], 1) for name in counts)
     claimed = ", ".join(f"{n} of {name}" for name, n in counts.items())
     # the last number of a text may have no blank after it
-    _compare("PLY", claimed, items - is_text, len(body))
+    _check_claimed_size("PLY", claimed, items - is_text, len(body))
 
 
-def _off(data: bytes) -> None:
+def _check_off(data: bytes) -> None:
     words = re.sub(rb"#[^\n]*", b"", data[:4096]).split()[:4]
     words = words[1:] if words and not words[0].isdigit() and b"OFF" in words[0] else words
     if len(words) < 2:
         return
-    vertices, faces = (_count("the OFF file", w.decode("latin-1")) for w in words[:2])
+    vertices, faces = (_parse_count("the OFF file", w.decode("latin-1")) for w in words[:2])
     # three coordinates of a character and a blank each; a face has at least its corner count
     least = 6 * vertices + 2 * faces - 1
-    _compare("OFF", f"{vertices} vertices, {faces} faces", least, len(data))
+    _check_claimed_size("OFF", f"{vertices} vertices, {faces} faces", least, len(data))
 
 
-def _gltf(data: bytes, size: int | None = None) -> None:
+def _check_gltf(data: bytes, size: int | None = None) -> None:
     size = len(data) if size is None else size  # includes the buffers
     try:
         tree = json.loads(data)
@@ -79,9 +79,9 @@ def _gltf(data: bytes, size: int | None = None) -> None:
     accessors = tree.get("accessors", []) if isinstance(tree, dict) else []
     for accessor in accessors if isinstance(accessors, list) else []:
         if isinstance(accessor, dict):
-            count = _count("an accessor of the glTF file", str(accessor.get("count", 0)))
+            count = _parse_count("an accessor of the glTF file", str(accessor.get("count", 0)))
             if "bufferView" in accessor:
-                _compare("glTF", f"{count} items of an accessor", count, size)
+                _check_claimed_size("glTF", f"{count} items of an accessor", count, size)
                 continue
             try:  # an accessor without a buffer is zeros, which take no bytes of the file
                 check_limit("mesh_vertices", count)
@@ -89,7 +89,7 @@ def _gltf(data: bytes, size: int | None = None) -> None:
                 raise AssetError(f"the glTF file claims {error}") from None
 
 
-def _glb(data: bytes) -> None:
+def _check_glb(data: bytes) -> None:
     start = _GLB_HEADER + _GLB_CHUNK
     if len(data) < start:
         raise AssetError(f"the GLB file has {len(data)} bytes; its header alone takes {start}")
@@ -99,21 +99,21 @@ def _glb(data: bytes) -> None:
             f"the GLB file has {len(data)} bytes, but its header claims {total}, of which its "
             f"first chunk has {length}; it is cut off"
         )
-    _gltf(data[start : start + length], len(data))
+    _check_gltf(data[start : start + length], len(data))
 
 
-def _dae(data: bytes) -> None:
+def _check_dae(data: bytes) -> None:
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise AssetError("the COLLADA file has a document type, whose entities may grow; remove it")
 
 
-def _count(what: str, text: str) -> int:
+def _parse_count(what: str, text: str) -> int:
     if not text.isdigit() or len(text) > 18:
         raise AssetError(f"{what} claims {text[:40]!r} items; expected a count")
     return int(text)
 
 
-def _compare(kind: str, claimed: str, least: int, bytes_: int) -> None:
+def _check_claimed_size(kind: str, claimed: str, least: int, bytes_: int) -> None:
     if least > bytes_:
         raise AssetError(
             f"the {kind} file claims {claimed}, which take {least} bytes at least, and has "
@@ -122,9 +122,9 @@ def _compare(kind: str, claimed: str, least: int, bytes_: int) -> None:
 
 
 _CHECKS: dict[str, Callable[[bytes], None]] = {
-    "ply": _ply,
-    "off": _off,
-    "gltf": _gltf,
-    "glb": _glb,
-    "dae": _dae,
+    "ply": _check_ply,
+    "off": _check_off,
+    "gltf": _check_gltf,
+    "glb": _check_glb,
+    "dae": _check_dae,
 }

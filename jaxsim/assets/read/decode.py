@@ -42,7 +42,7 @@ def read_surface(name: str, data: bytes, content_type: str | None = None) -> Sur
     Raises:
       AssetError: it is of an unknown kind, or its contents are invalid.
     """
-    surface = _reader(name, content_type or data_uri.content_type(name))(data)
+    surface = _find_reader(name, content_type or data_uri.content_type(name))(data)
     bad = np.argwhere(~np.isfinite(surface.vertex))
     if len(bad):
         raise AssetError(f"'{name}': a coordinate of vertex {bad[0][0]} is not a finite number")
@@ -55,7 +55,7 @@ def extension(name: str) -> str:
     return base[base.rfind(".") :].lower() if "." in base else ""
 
 
-def _reader(name: str, content_type: str | None) -> Callable[[bytes], Surface]:
+def _find_reader(name: str, content_type: str | None) -> Callable[[bytes], Surface]:
     kind = extension(name)
     decoder = None if kind in _READERS else decoder_of(kind, content_type)
     if kind not in _READERS and content_type is not None and kind not in extensions():

@@ -102,7 +102,7 @@ def _elements_text_2(section: bytes) -> Elements:
         if len(nodes) != _CORNERS[kind]:
             raise AssetError(f"element {numbers[0]} has {len(nodes)} nodes")
         found[kind].append(nodes)
-    return _arrays(found)
+    return _concatenate_blocks(found)
 
 
 def _nodes_binary_2(section: bytes) -> np.ndarray:
@@ -124,7 +124,7 @@ def _elements_binary_2(section: bytes) -> Elements:
         found[kind].append(block[:, 1 + ntags :].astype(int))
         offset += 12 + 4 * number * width
         left -= number
-    return _arrays(found)
+    return _concatenate_blocks(found)
 
 
 # --- version 4.1 ---
@@ -194,7 +194,7 @@ def _check_tags(tags: np.ndarray) -> None:
         raise AssetError("the tags of the nodes are not 1, 2, 3, ... in this order")
 
 
-def _arrays(found: dict[int, list]) -> Elements:
+def _concatenate_blocks(found: dict[int, list]) -> Elements:
     return {
         kind: np.concatenate([np.atleast_2d(rows) for rows in blocks])
         for kind, blocks in found.items()

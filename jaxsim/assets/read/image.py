@@ -47,7 +47,7 @@ def read_png(data: bytes, nchannel: int) -> np.ndarray:
     if nchannel not in _MODES:
         raise AssetError(f"an image has 1, 3 or 4 channels, not {nchannel}")
     png, mode = check_png(data, nchannel), _MODES[nchannel]
-    reader = _pillow()
+    reader = _import_pillow()
     try:
         # not by Image.open, which has limits of its own
         with reader.PngImageFile(io.BytesIO(png.data)) as image:
@@ -64,7 +64,7 @@ def read_png(data: bytes, nchannel: int) -> np.ndarray:
     return np.ascontiguousarray(pixels)
 
 
-def _pillow() -> Any:
+def _import_pillow() -> Any:
     try:
         return importlib.import_module("PIL.PngImagePlugin")
     except ImportError:

@@ -30,25 +30,31 @@ def read_obj(data: bytes) -> Surface:
     Raises:
       AssetError: a line cannot be parsed, or a face has an invalid index.
     """
-    lines = _Lines(_clean(data))
-    vertex = _single(lines.numbers("v", 3))
-    normal = _single(lines.numbers("vn", 3))
-    texcoord = _single(lines.numbers("vt", 2))
+    lines = _Lines(_strip_comments(data))
+    vertex = _to_single_precision(lines.numbers("v", 3))
+    normal = _to_single_precision(lines.numbers("vn", 3))
+    texcoord = _to_single_precision(lines.numbers("vt", 2))
     corners = _corners(lines, len(vertex), len(texcoord), len(normal))
     triangle = triangulate(vertex[corners.vertex], corners.count)
     parts: dict[str, np.ndarray] = {}
     if len(normal) and len(triangle):
         corners.check_normals(len(normal))
-        parts |= {"normal": _unit(normal), "face_normal": corners.normal[triangle].astype(np.int32)}
+        parts |= {
+            "normal": _normalize_normals(normal),
+            "face_normal": corners.normal[triangle].astype(np.int32),
+        }
     if corners.has_texcoord(len(texcoord)):
         upright = texcoord * [1, -1] + [0, 1]
         face_texcoord = corners.texcoord[triangle].astype(np.int32)
-        parts |= {"texcoord": _single(upright).astype(np.float64), "face_texcoord": face_texcoord}
+        parts |= {
+            "texcoord": _to_single_precision(upright).astype(np.float64),
+            "face_texcoord": face_texcoord,
+        }
     face = corners.vertex[triangle].astype(np.int32)
     return Surface(vertex=vertex.astype(np.float64), face=face, **parts)
 
 
-def _clean(data: bytes) -> bytes:
+def _strip_comments(data: bytes) -> bytes:
     """Return the text with plain line ends, without comments, indentation and continued lines."""
     data = data.removeprefix(_BOM)
     if b"\r" in data:
@@ -62,12 +68,12 @@ def _clean(data: bytes) -> bytes:
     return data if data.endswith(b"\n") else data + b"\n"
 
 
-def _single(numbers: np.ndarray) -> np.ndarray:
+def _to_single_precision(numbers: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # overflow becomes infinite, and is reported later
         return numbers.astype(np.float32)
 
 
-def _unit(normal: np.ndarray) -> np.ndarray:
+def _normalize_normals(normal: np.ndarray) -> np.ndarray:
     wide = normal.astype(np.float64)
     length = np.linalg.norm(wide, axis=1, keepdims=True)
     return wide / np.where(length > 0, length, 1.0)
@@ -147,7 +153,7 @@ class _Rest:
     def first_unreadable(self, reader: type) -> tuple[int, str]:
         """Return the line and text of the first word that is not a number; called only for an error
         message."""
-        for i, word in enumerate(_words(self.text)):
+        for i, word in enumerate(_split_words(self.text)):
             try:
                 reader(word)
             except ValueError:
@@ -166,7 +172,7 @@ def _numbers(text: bytes, dtype: type, count: int) -> np.ndarray:
     return values
 
 
-def _words(text: bytes) -> list[bytes]:
+def _split_words(text: bytes) -> list[bytes]:
     """Return the words of a text, separated by any control characters, as in `_word_starts`."""
     return re.findall(rb"[^\x00- ]+", text)
 
@@ -209,7 +215,7 @@ class _Corners:
         """Report faces with invalid vertex indices."""
         wrong = np.flatnonzero((self.vertex < 0) | (self.vertex >= number))
         if len(wrong):
-            word = _words(self.rest.text)[wrong[0]].decode(errors="replace")
+            word = _split_words(self.rest.text)[wrong[0]].decode(errors="replace")
             raise AssetError(
                 f"line {self.rest.line(wrong[0])} of the OBJ file: the corner '{word}' of a face"
                 f" is none of its {number} vertices, which count from 1"
@@ -238,17 +244,17 @@ def _corners(lines: _Lines, nvertex: int, ntexcoord: int, nnormal: int) -> _Corn
     if b"/ " in spelled or b"/\n" in spelled or b"/\t" in spelled:
         spelled = re.sub(rb"/+(?=\s)", b"", spelled)
     spelled = spelled.replace(b"//", b"/0/")
-    given = _slashes(spelled) + 1
+    given = _count_slashes(spelled) + 1
     if len(given) != rest.words.sum():  # a corner of nothing but slashes
-        raise _bad_corner(rest, _first_odd(rest.text))
+        raise _bad_corner(rest, _find_invalid_corner(rest.text))
     if given.max(initial=0) > 3:
         raise _bad_corner(rest, int(np.argmax(given > 3)))
     try:
         values = _numbers(spelled.replace(b"/", b" "), np.int64, given.sum())
     except ValueError:
-        raise _bad_corner(rest, _first_odd(rest.text)) from None
+        raise _bad_corner(rest, _find_invalid_corner(rest.text)) from None
     before = _count_before(lines, rest) if values.min(initial=0) < 0 else {}
-    table = _table(values, given)
+    table = _corner_numbers(values, given)
 
     def index(i: int, key: str, number: int) -> np.ndarray:
         written, seen = table[:, i], before.get(key, number)
@@ -261,7 +267,7 @@ def _corners(lines: _Lines, nvertex: int, ntexcoord: int, nnormal: int) -> _Corn
     return corners
 
 
-def _table(values: np.ndarray, given: np.ndarray) -> np.ndarray:
+def _corner_numbers(values: np.ndarray, given: np.ndarray) -> np.ndarray:
     """Return the numbers of each corner, 0 for omitted ones, (ncorner, 3)."""
     table = np.zeros((len(given), 3), np.int64)
     if np.all(given == given[:1]):  # usually all have the same form
@@ -285,7 +291,7 @@ def _first_group(lines: _Lines) -> _Rest:
     return lines.rest(chosen, 1)
 
 
-def _slashes(spelled: bytes) -> np.ndarray:
+def _count_slashes(spelled: bytes) -> np.ndarray:
     """Return the number of slashes in each word, (nword,)."""
     text = np.frombuffer(spelled, np.uint8)
     begin = np.flatnonzero(_word_starts(text)) if len(text) else np.zeros(0, int)
@@ -306,14 +312,14 @@ def _count_before(lines: _Lines, rest: _Rest) -> dict[str, np.ndarray]:
 _CORNER = re.compile(rb"[+-]?\d+(/([+-]?\d+)?){0,2}")
 
 
-def _first_odd(text: bytes) -> int:
+def _find_invalid_corner(text: bytes) -> int:
     """Return the index of the first word that is no corner; called only for an error message."""
-    odd = (i for i, word in enumerate(_words(text)) if not _CORNER.fullmatch(word))
+    odd = (i for i, word in enumerate(_split_words(text)) if not _CORNER.fullmatch(word))
     return next(odd, 0)
 
 
 def _bad_corner(rest: _Rest, word: int) -> AssetError:
-    text = _words(rest.text)[word].decode(errors="replace")
+    text = _split_words(rest.text)[word].decode(errors="replace")
     return AssetError(
         f"line {rest.line(word)} of the OBJ file: '{text}' is no corner of a face; a corner is"
         " written v, v/t, v//n or v/t/n"

@@ -220,7 +220,7 @@ def _length(kind: str, length: int) -> Callable[[Head, memoryview, int], None]:
     return check
 
 
-def _transparency(head: Head, body: memoryview, palette: int) -> None:
+def _check_transparency(head: Head, body: memoryview, palette: int) -> None:
     fits = {
         _PALETTE: len(body) <= palette,
         _GRAY: len(body) == 2,
@@ -236,7 +236,7 @@ def _background(head: Head, body: memoryview, palette: int) -> None:
         raise AssetError("chunk bKGD of the PNG image contradicts its color type")
 
 
-def _keyword(kind: str, body: memoryview) -> bytes:
+def _text_after_keyword(kind: str, body: memoryview) -> bytes:
     """Return the rest of a text chunk after its zero-terminated keyword."""
     keyword, _, rest = bytes(body).partition(b"\0")
     if not 1 <= len(keyword) <= 79:
@@ -244,23 +244,23 @@ def _keyword(kind: str, body: memoryview) -> bytes:
     return rest
 
 
-def _text(head: Head, body: memoryview, palette: int) -> None:
-    _keyword("tEXt", body)
+def _check_text(head: Head, body: memoryview, palette: int) -> None:
+    _text_after_keyword("tEXt", body)
 
 
 def _packed_text(head: Head, body: memoryview, palette: int) -> None:
-    rest = _keyword("zTXt", body)
+    rest = _text_after_keyword("zTXt", body)
     _decompress("zTXt", rest[:1], rest[1:])
 
 
-def _profile(head: Head, body: memoryview, palette: int) -> None:
-    rest = _keyword("iCCP", body)
+def _check_color_profile(head: Head, body: memoryview, palette: int) -> None:
+    rest = _text_after_keyword("iCCP", body)
     if not _decompress("iCCP", rest[:1], rest[1:]):
         raise AssetError("chunk iCCP of the PNG image is empty")
 
 
 def _unicode_text(head: Head, body: memoryview, palette: int) -> None:
-    rest = _keyword("iTXt", body)
+    rest = _text_after_keyword("iTXt", body)
     if len(rest) < 3 or rest[1]:
         raise AssetError(
             "chunk iTXt of the PNG image is truncated, or compressed by an unknown method"
@@ -282,7 +282,7 @@ def _decompress(kind: str, method: bytes, data: bytes) -> bytes:
     return text
 
 
-def _significant(head: Head, body: memoryview, palette: int) -> None:
+def _check_significant_bits(head: Head, body: memoryview, palette: int) -> None:
     """Check the significant bits of each sample: from 1 to the sample depth."""
     expected = 3 if head.color == _PALETTE else _SAMPLES[head.color]
     depth = 8 if head.color == _PALETTE else head.depth
@@ -292,13 +292,13 @@ def _significant(head: Head, body: memoryview, palette: int) -> None:
 
 _CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 _CHECKS: dict[bytes, Callable[[Head, memoryview, int], None]] = {
-    b"tRNS": _transparency,
+    b"tRNS": _check_transparency,
     b"bKGD": _background,
-    b"tEXt": _text,
+    b"tEXt": _check_text,
     b"zTXt": _packed_text,
     b"iTXt": _unicode_text,
-    b"iCCP": _profile,
-    b"sBIT": _significant,
+    b"iCCP": _check_color_profile,
+    b"sBIT": _check_significant_bits,
     b"tIME": _length("tIME", 7),
     b"pHYs": _length("pHYs", 9),
     b"gAMA": _length("gAMA", 4),

@@ -31,7 +31,7 @@ def read_stl(data: bytes) -> Surface:
     """
     if not data:
         raise AssetError("the STL file is empty")
-    corners = _text(data) if _is_text(data) else _binary(data)
+    corners = _read_text_form(data) if _is_text(data) else _binary(data)
     # NaN fails the comparison too.
     if not np.all(np.abs(corners) <= MAXCOORD):
         raise AssetError(f"a coordinate is not a number within ±{MAXCOORD:.0f}; scale the mesh")
@@ -66,7 +66,7 @@ def _binary(data: bytes) -> np.ndarray:
     return np.frombuffer(data, _TRIANGLE, offset=_HEADER)["corner"]
 
 
-def _text(data: bytes) -> np.ndarray:
+def _read_text_form(data: bytes) -> np.ndarray:
     """Return the corners of the triangles of the text form, (nface, 3, 3)."""
     if b"endsolid" not in data.lower():
         raise AssetError("the text of the STL file has no 'endsolid'; it is truncated")

@@ -31,7 +31,7 @@ def marching_cubes(field: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """
     inside = field < 0
     axis, at = _cut_edges(inside)
-    vertex = _zeros(field, axis, at)
+    vertex = _edge_zeros(field, axis, at)
     number = np.empty((3, *field.shape), np.int32)
     number[axis, at[:, 2], at[:, 1], at[:, 0]] = np.arange(len(at))
     face = _faces(inside, number)
@@ -58,7 +58,7 @@ def _cut_edges(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return axis[order], at[order]
 
 
-def _zeros(field: np.ndarray, axis: np.ndarray, at: np.ndarray) -> np.ndarray:
+def _edge_zeros(field: np.ndarray, axis: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the zeros of the values along edges, (n, 3)."""
     start = field[at[:, 2], at[:, 1], at[:, 0]]
     beyond = at.copy()

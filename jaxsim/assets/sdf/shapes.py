@@ -68,14 +68,16 @@ def shape_settings(shape: SdfShape, config: Mapping[str, str]) -> tuple[float, .
     Raises:
       AssetError: a text is no number, or the shape has no such settings.
     """
-    values = tuple(_number(key, config.get(key, ""), shape.settings[key]) for key in shape.settings)
+    values = tuple(
+        _parse_number(key, config.get(key, ""), shape.settings[key]) for key in shape.settings
+    )
     fault = shape.fault(*values)
     if fault:
         raise AssetError(fault)
     return values
 
 
-def _number(key: str, text: str, default: float) -> float:
+def _parse_number(key: str, text: str, default: float) -> float:
     """Return a text as a number, decimal or hexadecimal as in C; the default if it is blank."""
     text = text.strip()
     if not text:

@@ -39,7 +39,7 @@ def register_filesystems(*protocols: str, **options: Any) -> None:
             protocol,
             open=_Open(options),
             read=_read,
-            close=_close,
+            close=_close_handle_quietly,
             modified=_Modified(options),
         )
 
@@ -61,7 +61,7 @@ def _read(handle: tuple[Any, Any]) -> bytes:
     return handle[1].read()
 
 
-def _close(handle: tuple[Any, Any]) -> None:
+def _close_handle_quietly(handle: tuple[Any, Any]) -> None:
     handle[1].close()
     handle[0].close()
 

@@ -77,14 +77,14 @@ def open_archive(path: str, data: bytes, given: Mapping[str, bytes] | None = Non
     """
     with Archive(io.BytesIO(data), path) as archive:
         files = archive.unpack()
-    root = _root(path, files)
+    root = _find_model_member(path, files)
     members = {_member_path(path, name): contents for name, contents in files.items()}
     return OpenedArchive(
         _member_path(path, root), files[root], ArchiveFiles(members, given or {}, path)
     )
 
 
-def _root(path: str, files: Mapping[str, bytes]) -> str:
+def _find_model_member(path: str, files: Mapping[str, bytes]) -> str:
     """Return the name of the member that is the model."""
     base = posixpath.basename(path.replace("\\", "/").partition("::")[0])
     stem = base.rpartition(".")[0] or base
@@ -97,18 +97,18 @@ def _root(path: str, files: Mapping[str, bytes]) -> str:
             return found[0]
         if found:
             raise AssetError(
-                f"the archive has several model files, {_list(found)}, and none is "
+                f"the archive has several model files, {_list_names(found)}, and none is "
                 f"'{ARCHIVE_MODEL}'; name "
                 "the model so, or load it by name: vfs = jaxsim.Vfs(); vfs.add_archive(path); "
                 f"load_model({found[0]!r}, vfs)"
             )
-    has = _list(sorted(files)) if files else "no file"
+    has = _list_names(sorted(files)) if files else "no file"
     raise AssetError(
         f"the archive has no model file, it has {has}; put the model in as '{ARCHIVE_MODEL}'"
     )
 
 
-def _list(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     more = f" and {len(names) - _MAX_LISTED_FILES} more" if len(names) > _MAX_LISTED_FILES else ""
     return ", ".join(map(repr, names[:_MAX_LISTED_FILES])) + more
 

@@ -73,7 +73,7 @@ class Resources:
         # an archive contains all files of its model
         for path in () if archive is not None else paths:
             provider = provider_of(path)
-            data = provider.contents(path) if provider else _from_disk(path)
+            data = provider.contents(path) if provider else _read_from_disk(path)
             if data is not None:
                 return path, data
         return None
@@ -176,7 +176,7 @@ def _check_contents(key: str, data: object) -> bytes:
     raise ResourceError(f"the file '{key}' in memory is of type {kind}; give its bytes")
 
 
-def _from_disk(path: str) -> bytes | None:
+def _read_from_disk(path: str) -> bytes | None:
     if "\0" in path:
         raise ResourceError(f"{path!r} cannot be read: embedded null byte")
     try:

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.assets.read.npz import read_npz
-from jaxsim.cli.input.room import check_controls_file
-from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.input.resource_limits import check_controls_file
+from jaxsim.cli.user_error import InputProblem
 from jaxsim.model.model import Model
 
 _HOLD_SECONDS = (

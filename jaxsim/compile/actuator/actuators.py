@@ -15,7 +15,7 @@ from jaxsim.compile.actuator.targets import actuator_target, inherited_range
 from jaxsim.compile.actuator.types import actuator_types
 from jaxsim.compile.columns import Column, copy_columns, polynomial_coefficients, user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.limited import is_limited
+from jaxsim.compile.limit_flags import is_limited
 from jaxsim.compile.options.bounds import fits_bounds
 from jaxsim.compile.options.history import history
 from jaxsim.compile.options.plugins import check_activations, plugin_ids

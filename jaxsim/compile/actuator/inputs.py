@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsim.compile.actuator.actuator_type import ActuatorType
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.limited import is_limited
+from jaxsim.compile.limit_flags import is_limited
 from jaxsim.enums import CtrlChart, CtrlInput, DynType, GainType
 from jaxsim.model import motor
 from jaxsim.spec import SpecElement

@@ -1,6 +1,6 @@
 """Expand the shortcuts of `<actuator>` to dynamics, gain and bias.
 
-A default class holds one actuator, which each entry of the class edits in turn. `<general>` sets
+A default class holds one actuator, which the entries of the class edit one by one. `<general>` sets
 parameters directly; a shortcut such as `<position>` replaces them. It starts from those of the
 nearest enclosing class whose actuator it can read, that is, one last set by the same shortcut, or
 by `<general>` with the same gain type; without any it starts from its own defaults.
@@ -75,7 +75,8 @@ def _read(
         result = own.copy()
     else:
         start = next(
-            (t for t in [own, *reversed(around)] if _readable(t, element.tag, shortcut)), None
+            (t for t in [own, *reversed(around)] if _can_read_shortcut(t, element.tag, shortcut)),
+            None,
         )
         result = shortcut.fresh() if start is None else start.copy()
         result.gaintype, result.biastype = shortcut.gaintype, shortcut.biastype
@@ -88,7 +89,7 @@ def _read(
     return result
 
 
-def _readable(t: ActuatorType, tag: str, shortcut: Shortcut) -> bool:
+def _can_read_shortcut(t: ActuatorType, tag: str, shortcut: Shortcut) -> bool:
     return t.written == tag or (t.written == GENERAL and t.gaintype == shortcut.gaintype)
 
 
@@ -150,7 +151,7 @@ def _servo(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     _not_negative(c, e, "timeconst")
     kp = _value(e, "kp", t.gainprm[0])
     t.gainprm, t.biasprm = parameter_vector(kp), parameter_vector(0.0, -kp, _damping(c, e, t))
-    _inherit(c, e, t, limit)
+    _read_inheritrange(c, e, t, limit)
 
 
 def _velocity(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
@@ -174,7 +175,7 @@ def _pid(c: Compilation, e: SpecElement, t: ActuatorType) -> None:
     for name in ("velrange", "ffrange"):
         if e.own(name) is not None:
             setattr(t, name, np.array(e.own(name), np.float64))
-    _inherit(c, e, t, "posrange")
+    _read_inheritrange(c, e, t, "posrange")
     _input(c, e, t)
 
 
@@ -257,7 +258,7 @@ def _damping(c: Compilation, e: SpecElement, t: ActuatorType) -> float:
     return _value(e, "dampratio", t.biasprm[2])
 
 
-def _inherit(c: Compilation, e: SpecElement, t: ActuatorType, limit: str) -> None:
+def _read_inheritrange(c: Compilation, e: SpecElement, t: ActuatorType, limit: str) -> None:
     """Read `inheritrange`; an explicit range on the element overrides it."""
     t.inheritrange = _value(e, "inheritrange", t.inheritrange)
     explicit = e.own(limit) is not None

@@ -8,8 +8,8 @@ from jaxsim.assets.read.heightfield import normalize_heights, read_heightfield
 from jaxsim.assets.source.limits import check_limit
 from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.element_pose import pose_of
 from jaxsim.compile.geometry.orientation import mjcf_numbers
-from jaxsim.compile.geometry.placed import pose_of
 from jaxsim.compile.geometry.primitive import Solid, primitive
 from jaxsim.compile.geometry.shape import Geometry, unknown_geometry
 from jaxsim.compile.step import declare_pass

@@ -32,22 +32,22 @@ def skins(c: Compilation) -> None:
         skin_group=np.array([_group(c, e) for e in elements], np.int32),
         skin_rgba=np.array([e.get("rgba") for e in elements], np.float32).reshape(-1, 4),
         skin_inflate=np.array([e.get("inflate") for e in elements], np.float32),
-        skin_vertadr=_addresses(len(s.vertex) for s in made),
+        skin_vertadr=_part_addresses(len(s.vertex) for s in made),
         skin_vertnum=np.array([len(s.vertex) for s in made], np.int32),
-        skin_texcoordadr=np.where(textured, _addresses(len(s.texcoord) for s in made), -1).astype(
-            np.int32
-        ),
-        skin_faceadr=_addresses(len(s.face) for s in made),
+        skin_texcoordadr=np.where(
+            textured, _part_addresses(len(s.texcoord) for s in made), -1
+        ).astype(np.int32),
+        skin_faceadr=_part_addresses(len(s.face) for s in made),
         skin_facenum=np.array([len(s.face) for s in made], np.int32),
-        skin_boneadr=_addresses(len(s.bones) for s in made),
+        skin_boneadr=_part_addresses(len(s.bones) for s in made),
         skin_bonenum=np.array([len(s.bones) for s in made], np.int32),
         skin_vert=_concatenate((s.vertex for s in made), np.float32, 3),
         skin_texcoord=_concatenate((s.texcoord for s in made), np.float32, 2),
         skin_face=_concatenate((s.face for s in made), np.int32, 3),
-        skin_bonevertadr=_addresses(len(b.vertid) for b in bones),
+        skin_bonevertadr=_part_addresses(len(b.vertid) for b in bones),
         skin_bonevertnum=np.array([len(b.vertid) for b in bones], np.int32),
         skin_bonebindpos=_concatenate((b.pos for b in bones), np.float32, 3),
-        skin_bonebindquat=_concatenate((_unit(b.quat) for b in bones), np.float32, 4),
+        skin_bonebindquat=_concatenate((_normalize_quat(b.quat) for b in bones), np.float32, 4),
         skin_bonebodyid=np.array([c.ids["body"].get(b.body, -1) for b in bones], np.int32),
         skin_bonevertid=_concatenate((b.vertid for b in bones), np.int32),
         skin_bonevertweight=_concatenate((_weights(s) for s in made), np.float32),
@@ -61,7 +61,7 @@ def skins(c: Compilation) -> None:
     )
 
 
-def _addresses(counts: Iterable[int]) -> np.ndarray:
+def _part_addresses(counts: Iterable[int]) -> np.ndarray:
     """Return the addresses of concatenated parts of these lengths."""
     counts = np.array(list(counts), np.int32)
     return (np.cumsum(counts) - counts).astype(np.int32)
@@ -74,7 +74,7 @@ def _concatenate(parts: Iterable[np.ndarray], dtype: type, width: int | None = N
     return joined if width is None else joined.reshape(-1, width)
 
 
-def _unit(quat: np.ndarray) -> np.ndarray:
+def _normalize_quat(quat: np.ndarray) -> np.ndarray:
     """Return a quaternion normalized to length 1; a zero quaternion is unchanged."""
     length = np.linalg.norm(quat)
     return quat / length if length > 0 else quat
@@ -114,9 +114,9 @@ def _skin(c: Compilation, element: SpecElement) -> Skin:
 
 def _inline_skin(element: SpecElement, bones: list[SpecElement]) -> Skin:
     return Skin(
-        vertex=_table(element, "vertex", 3),
-        texcoord=_table(element, "texcoord", 2),
-        face=_table(element, "face", 3),
+        vertex=_read_table(element, "vertex", 3),
+        texcoord=_read_table(element, "texcoord", 2),
+        face=_read_table(element, "face", 3),
         bones=tuple(
             Bone(
                 body=bone.get("body"),
@@ -130,7 +130,7 @@ def _inline_skin(element: SpecElement, bones: list[SpecElement]) -> Skin:
     )
 
 
-def _table(element: SpecElement, attr: str, width: int) -> np.ndarray:
+def _read_table(element: SpecElement, attr: str, width: int) -> np.ndarray:
     numbers = element.get(attr)
     numbers = np.zeros(0) if numbers is None else np.atleast_1d(numbers)
     if len(numbers) % width:

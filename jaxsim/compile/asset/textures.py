@@ -232,7 +232,7 @@ def _arrange_sides(
     """Return a single image unchanged, or the six sides of a cube stacked vertically."""
     file = element.get("file")
     if not file:
-        return _sides(c, element, images)
+        return _read_cube_sides(c, element, images)
     image = images[file]
     if element.get("type") == "2d":
         return image
@@ -265,7 +265,7 @@ def _cut_grid(
     return cube.reshape(CUBE_SIDES * side, side, 3)
 
 
-def _sides(
+def _read_cube_sides(
     c: Compilation, element: SpecElement, images: dict[str, np.ndarray]
 ) -> np.ndarray | None:
     """Return the sides of a cube from separate files; missing ones have the first color."""

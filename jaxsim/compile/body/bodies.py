@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsim.compile.columns import user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.placed import pose_of, written_pose
+from jaxsim.compile.geometry.element_pose import pose_of, written_pose
 from jaxsim.compile.options.plugins import plugin_id
 from jaxsim.compile.step import declare_pass
 from jaxsim.spec import Body

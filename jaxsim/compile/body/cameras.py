@@ -7,8 +7,8 @@ import numpy as np
 from jaxsim.compile.body.bodies import owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.element_pose import pose_of
 from jaxsim.compile.geometry.orientation import mjcf_numbers
-from jaxsim.compile.geometry.placed import pose_of
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import CamLight, Projection
 from jaxsim.spec import SpecElement
@@ -39,7 +39,7 @@ def cameras(c: Compilation) -> None:
     c.register("camera", elements, [camera.name for camera in elements])
     poses = [pose_of(c, element) for element in elements]
     copy_columns(c, elements, _COLUMNS)
-    optics = [_optics(c, element) for element in elements]
+    optics = [_camera_intrinsics(c, element) for element in elements]
     f = c.fields
     f.update(
         ncam=len(elements),
@@ -61,7 +61,7 @@ def _output(element: SpecElement) -> int:
     return sum(_OUTPUTS[word] for word in set(str(element.get("output")).split()))
 
 
-def _optics(c: Compilation, element: SpecElement) -> np.ndarray:
+def _camera_intrinsics(c: Compilation, element: SpecElement) -> np.ndarray:
     """Return the focal lengths and offset of the principal point [m], (4,).
 
     Without a sensor, the focal length is the distance of the near plane, in extents of the model.

@@ -9,11 +9,11 @@ import numpy as np
 from jaxsim.compile.body.bodies import address_table, owners
 from jaxsim.compile.columns import Column, copy_columns, polynomial_coefficients, user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import IDENTITY, mjcf_numbers, unit
-from jaxsim.compile.geometry.placed import frame_pose
+from jaxsim.compile.geometry.element_pose import frame_pose
+from jaxsim.compile.geometry.orientation import IDENTITY, mjcf_numbers, normalize_direction
 from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.geometry.quaternion import quat_rotate
-from jaxsim.compile.limited import is_limited
+from jaxsim.compile.limit_flags import is_limited
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import JointType
 from jaxsim.spec import Body, SpecElement
@@ -52,7 +52,7 @@ def joints(c: Compilation) -> None:
     """Add all fields of joints and dofs that do not need the inertia."""
     elements = [joint for body in c.bodies for joint in body.joints]
     c.register("joint", elements, [joint.name for joint in elements])
-    plain = [_as_joint(c, joint) for joint in elements]
+    plain = [_convert_freejoint(c, joint) for joint in elements]
     kinds = [JOINT_TYPE_BY_NAME[joint.get("type")] for joint in plain]
     body = owners(c.bodies, "joints")
     _check_bodies(c, kinds)
@@ -85,12 +85,12 @@ def joints(c: Compilation) -> None:
     c.fields["dof_dampingpoly"] = np.repeat(polynomial_coefficients(plain, "damping"), nv, axis=0)
     _axes(c, plain, kinds)
     _limits(c, plain, kinds)
-    _yield(c, plain, kinds)
+    _add_spring_yield(c, plain, kinds)
     _positions(c, plain, kinds)
     user_data(c, "jnt", plain)
 
 
-def _as_joint(c: Compilation, element: SpecElement) -> SpecElement:
+def _convert_freejoint(c: Compilation, element: SpecElement) -> SpecElement:
     """Return a `<freejoint>` as the equivalent free `<joint>` without defaults."""
     if element.tag != "freejoint":
         return element
@@ -143,7 +143,7 @@ def _axes(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> 
         pos[i] = frame.point(np.array(joint.get("pos"), float))
         if kind in _SCALAR_JOINTS:
             value = np.array(joint.get("axis"), float)
-            direction = unit(c, joint, "axis", value)
+            direction = normalize_direction(c, joint, "axis", value)
             if direction is not None:
                 axis[i] = quat_rotate(frame.quat, direction)
     c.fields.update(jnt_pos=pos, jnt_axis=axis)
@@ -174,7 +174,7 @@ def _limits(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -
     c.fields.update(jnt_range=ranges, jnt_limited=limited, jnt_actfrclimited=actfrclimited)
 
 
-def _yield(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> None:
+def _add_spring_yield(c: Compilation, joints: list[SpecElement], kinds: list[JointType]) -> None:
     """Add `jnt_springyield` [m or rad] and the address of the plastic state, `jnt_plasticadr`."""
     threshold, sizes = np.zeros(len(joints)), np.zeros(len(joints), int)
     for i, (joint, kind) in enumerate(zip(joints, kinds, strict=True)):

@@ -8,8 +8,8 @@ from jaxsim.compile.body.bodies import owners
 from jaxsim.compile.body.cameras import TRACKING_MODES
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import unit
-from jaxsim.compile.geometry.placed import frame_pose
+from jaxsim.compile.geometry.element_pose import frame_pose
+from jaxsim.compile.geometry.orientation import normalize_direction
 from jaxsim.compile.geometry.quaternion import quat_rotate
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import LightType
@@ -41,7 +41,10 @@ def lights(c: Compilation) -> None:
     c.register("light", elements, [light.name for light in elements])
     frames = [frame_pose(c, element) for element in elements]
     pos = [frame.point(e.get("pos")) for frame, e in zip(frames, elements, strict=True)]
-    aim = [quat_rotate(frame.quat, _aim(c, e)) for frame, e in zip(frames, elements, strict=True)]
+    aim = [
+        quat_rotate(frame.quat, _light_direction(c, e))
+        for frame, e in zip(frames, elements, strict=True)
+    ]
     copy_columns(c, elements, _COLUMNS)
     for e, softness in zip(elements, c.fields["light_softness"], strict=True):
         if not 0 <= softness <= 1:
@@ -50,19 +53,19 @@ def lights(c: Compilation) -> None:
         nlight=len(elements),
         light_bodyid=owners(c.bodies, "lights"),
         light_targetbodyid=np.array([c.find_own("body", e, "target") for e in elements], np.int32),
-        light_type=np.array([_type(e) for e in elements], np.int32),
+        light_type=np.array([_light_type(e) for e in elements], np.int32),
         light_texid=np.array([c.find_own("texture", e, "texture") for e in elements], np.int32),
         light_pos=np.array(pos).reshape(-1, 3),
         light_dir=np.array(aim).reshape(-1, 3),
     )
 
 
-def _aim(c: Compilation, element: SpecElement) -> np.ndarray:
-    direction = unit(c, element, "dir", np.array(element.get("dir"), float))
+def _light_direction(c: Compilation, element: SpecElement) -> np.ndarray:
+    direction = normalize_direction(c, element, "dir", np.array(element.get("dir"), float))
     return np.array([0.0, 0.0, -1.0]) if direction is None else direction
 
 
-def _type(element: SpecElement) -> int:
+def _light_type(element: SpecElement) -> int:
     """Return the type of a light; `directional` is an older spelling, and the last layer counts."""
     for layer in reversed(element.layers()):
         if "type" in layer.attrs:

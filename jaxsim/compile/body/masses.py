@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxsim.assets.mesh.triangles import sum_in_order
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.element_pose import pose_of, written_pose
 from jaxsim.compile.geometry.orientation import mjcf_numbers
-from jaxsim.compile.geometry.placed import pose_of, written_pose
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.principal import principal_axes
 from jaxsim.compile.geometry.quaternion import quat_to_matrix
@@ -47,11 +47,11 @@ def masses(c: Compilation) -> None:
         body_inertia=inertia,
         body_ipos=np.array([pose.pos for pose in poses]),
         body_iquat=np.array([pose.quat for pose in poses]),
-        body_matter=tuple(_matter(c, body) for body in c.bodies),
+        body_matter=tuple(_inferred_inertia_data(c, body) for body in c.bodies),
     )
 
 
-def _matter(c: Compilation, body: Body) -> tuple:
+def _inferred_inertia_data(c: Compilation, body: Body) -> tuple:
     """Return the data from which the inertia of a body was inferred, for `set_inertia`; () if it
     was not.
 
@@ -92,16 +92,16 @@ def inertia_of(c: Compilation, body: Body) -> _BodyInertia:
     `inertiafromgeom`."""
     rule = c.settings_of(body.element).inertiafromgeom if body.id else "false"
     if rule == "true" or (rule == "auto" and body.inertial is None):
-        inferred = _from_geoms(c, body)
+        inferred = _sum_geom_inertias(c, body)
         if inferred is not None:
             return inferred
     if body.inertial is not None:
-        return _from_inertial(c, body.inertial)
+        return _read_inertial(c, body.inertial)
     # Any frame would do without mass; MuJoCo takes the pose of the body itself.
     return 0.0, np.zeros(3), written_pose(c, body.element)
 
 
-def _from_inertial(c: Compilation, element: SpecElement) -> _BodyInertia:
+def _read_inertial(c: Compilation, element: SpecElement) -> _BodyInertia:
     pose = pose_of(c, element)
     mass = float(element.get("mass"))
     full, diagonal = element.get("fullinertia"), element.get("diaginertia")
@@ -125,10 +125,10 @@ def _from_inertial(c: Compilation, element: SpecElement) -> _BodyInertia:
     return mass, moments, pose.apply(FramePose(np.zeros(3), quat))
 
 
-def _from_geoms(c: Compilation, body: Body) -> _BodyInertia | None:
+def _sum_geom_inertias(c: Compilation, body: Body) -> _BodyInertia | None:
     """Return the total inertia of a body's geoms; None if no geom of the selected groups has
     mass."""
-    f, ids = c.fields, _in_groups(c, body)
+    f, ids = c.fields, _geoms_in_groups(c, body)
     for i in ids[c.geom_mass[ids] < 0]:
         c.fault(c.elements["geom"][i], "mass and density must not be negative")
     ids = _massive_geoms(c, body)
@@ -147,7 +147,7 @@ def _from_geoms(c: Compilation, body: Body) -> _BodyInertia | None:
     return float(total), moments, FramePose(com, axes)
 
 
-def _in_groups(c: Compilation, body: Body) -> np.ndarray:
+def _geoms_in_groups(c: Compilation, body: Body) -> np.ndarray:
     """Return the ids of the body's geoms in the groups used for its inertia."""
     f = c.fields
     first, last = c.settings_of(body.element).inertiagrouprange
@@ -158,7 +158,7 @@ def _in_groups(c: Compilation, body: Body) -> np.ndarray:
 
 def _massive_geoms(c: Compilation, body: Body) -> np.ndarray:
     """Return the ids of those geoms that have mass."""
-    ids = _in_groups(c, body)
+    ids = _geoms_in_groups(c, body)
     return ids[c.geom_mass[ids] > _MIN_GEOM_MASS]
 
 

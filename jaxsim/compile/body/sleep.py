@@ -12,7 +12,7 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import EqType, SleepPolicy, TrnType, WrapType
-from jaxsim.model.soft import asks_passive
+from jaxsim.model.flex_kinds import asks_passive
 
 _POLICIES = {
     "never": SleepPolicy.NEVER,
@@ -47,7 +47,7 @@ def sleep(c: Compilation) -> None:
     for flex in c.flexes:
         # MuJoCo checks the stiffness of a rod, which an interpolated rod does not have.
         resists = flex.elastic and (flex.dim > 1 or flex.is_rod)
-        if not (resists or _keeps_shape(f, flex.id) or _pushes(f, flex.id)):
+        if not (resists or _keeps_shape(f, flex.id) or _has_passive_contacts(f, flex.id)):
             awake[_moving_trees(f, flex.bodies)] = True
     policy = np.where(awake, SleepPolicy.AUTO_NEVER, SleepPolicy.AUTO_ALLOWED).astype(np.int32)
     for body in c.bodies[1:]:
@@ -74,7 +74,7 @@ def _keeps_shape(f: dict, flex: int) -> bool:
     return bool(np.any(kinds & (f["eq_obj1id"] == flex)))
 
 
-def _pushes(f: dict, flex: int) -> bool:
+def _has_passive_contacts(f: dict, flex: int) -> bool:
     """Return whether contacts of a flex are passive, which couple all of it in the inertia of a
     step."""
     return bool(asks_passive(*(f[f"flex_{what}"][flex] for what in ("passive", "dim", "rigid"))))

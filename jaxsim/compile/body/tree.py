@@ -69,7 +69,7 @@ def frames(c: Compilation) -> None:
         f[f"{kind}_sameframe"] = _sameframe(
             f[f"{kind}_pos"], f[f"{kind}_quat"], f["body_ipos"][owner], f["body_iquat"][owner]
         )
-    f["body_simple"] = _simple(c)
+    f["body_simple"] = _simple_body_flags(c)
     f["body_sameframe"][0] = SameFrame.BODY  # also if a URDF model gave the world an inertia
 
 
@@ -158,7 +158,7 @@ def _check_masses(c: Compilation) -> None:
         )
 
 
-def _simple(c: Compilation) -> np.ndarray:
+def _simple_body_flags(c: Compilation) -> np.ndarray:
     """Return 1 for bodies whose block of M is diagonal, 2 if they have only slides, else 0;
     (nbody,)."""
     f = c.fields
@@ -177,12 +177,12 @@ def _simple(c: Compilation) -> np.ndarray:
     num_angular = np.bincount(owner[turning], minlength=f["nbody"])
     simple[owner[1:][turning[:-1] & (owner[1:] == owner[:-1])]] = False  # a joint after a rotation
     simple[0] = f["body_sameframe"][0] == SameFrame.BODY
-    simple[_under_heavy_tendons(f)] = False
+    simple[_bodies_of_heavy_tendons(f)] = False
     slides_only = (f["body_dofnum"] > 0) & (num_angular == 0)
     return (simple * np.where(slides_only, 2, 1)).astype(np.uint8)
 
 
-def _under_heavy_tendons(f: dict) -> np.ndarray:
+def _bodies_of_heavy_tendons(f: dict) -> np.ndarray:
     """Return the bodies with a joint, site or geom on the path of a tendon that has inertia.
 
     The inertia may be that of the tendon, or of an actuator acting on it.
@@ -203,7 +203,7 @@ def _under_heavy_tendons(f: dict) -> np.ndarray:
 
 def _body_sameframe(ipos: np.ndarray, iquat: np.ndarray) -> np.ndarray:
     upright = _is_identity_rotation(iquat)
-    centered = _identical(ipos, np.zeros(3))
+    centered = _rows_are_equal(ipos, np.zeros(3))
     same = np.where(centered, SameFrame.BODY, SameFrame.BODYROT)
     return np.where(upright, same, SameFrame.NONE).astype(np.uint8)
 
@@ -215,21 +215,21 @@ def _sameframe(
     one."""
     upright = _is_identity_rotation(quat)
     sign = np.where(np.sum(quat * iquat, axis=1, keepdims=True) < 0, -1, 1)
-    principal = _identical(quat * sign, iquat)
+    principal = _rows_are_equal(quat * sign, iquat)
     conditions = [
-        upright & _identical(pos, np.zeros(3)),
+        upright & _rows_are_equal(pos, np.zeros(3)),
         upright,
-        principal & _identical(pos, ipos),
+        principal & _rows_are_equal(pos, ipos),
         principal,
     ]
     values = [SameFrame.BODY, SameFrame.BODYROT, SameFrame.INERTIA, SameFrame.INERTIAROT]
     return np.select(conditions, values, SameFrame.NONE).astype(np.uint8)
 
 
-def _identical(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _rows_are_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.all(np.abs(a - b) < _FRAME_TOLERANCE, axis=1)
 
 
 def _is_identity_rotation(quat: np.ndarray) -> np.ndarray:
     """Return whether a rotation is the identity, for either sign of the quaternion."""
-    return _identical(quat * np.where(quat[:, :1] < 0, -1, 1), IDENTITY)
+    return _rows_are_equal(quat * np.where(quat[:, :1] < 0, -1, 1), IDENTITY)

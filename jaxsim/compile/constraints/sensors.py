@@ -134,7 +134,7 @@ class SensorKind(NamedTuple):
         return SensorReading(type=self.type, obj=obj, ref=ref, **values)
 
 
-def _one(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
+def _read_object_sensor(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
     """Return a sensor of the one object that an attribute names."""
     return kind.reading(
         SensorObject(ObjType[kind.target.upper()], c.find_own(kind.target, e, kind.target))
@@ -205,7 +205,7 @@ _SIDES = {
 }
 
 
-def _side(c: Compilation, e: SpecElement, number: str) -> SensorObject:
+def _read_sensor_side(c: Compilation, e: SpecElement, number: str) -> SensorObject:
     """Return one side of a sensor between two objects: a geom, body, subtree or the inside of a
     site."""
     for what, objtype in _SIDES.items():
@@ -216,7 +216,7 @@ def _side(c: Compilation, e: SpecElement, number: str) -> SensorObject:
 
 
 def _between_sides(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
-    first, second = _side(c, e, "1"), _side(c, e, "2")
+    first, second = _read_sensor_side(c, e, "1"), _read_sensor_side(c, e, "2")
     if first == second and first.objid >= 0:
         c.fault(e, "its two sides are the same; name two different ones")
     return kind.reading(first, second)
@@ -281,15 +281,15 @@ def _contact(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
     if asks(ConDataField.FORCE, ConDataField.TORQUE) or reduce in _BY_FORCE:
         stage = Stage.ACC
     return kind.reading(
-        _side(c, e, "1"),
-        _side(c, e, "2"),
+        _read_sensor_side(c, e, "1"),
+        _read_sensor_side(c, e, "2"),
         stage=stage,
         dim=num * _width(bits, ConDataField),
         intprm=(bits, reduce, num),
     )
 
 
-def _global(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
+def _read_global_sensor(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
     return kind.reading(NO_OBJECT)
 
 
@@ -310,7 +310,7 @@ def _tactile(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
 _USER_DIMS = {DataType.AXIS: 3, DataType.QUATERNION: 4}
 
 
-def _user(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
+def _read_user_sensor(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
     dim = int(e.get("dim"))
     if not fits_bounds(c, e, "dim", dim):
         dim = 0
@@ -344,24 +344,24 @@ S, R = SensorType, DataType
 POS, VEL, ACC = Stage.POS, Stage.VEL, Stage.ACC
 
 _KINDS: dict[str, SensorKind] = {
-    "touch": SensorKind(S.TOUCH, _one, ACC, 1, R.POSITIVE, "site"),
-    "accelerometer": SensorKind(S.ACCELEROMETER, _one, ACC, 3, target="site"),
-    "velocimeter": SensorKind(S.VELOCIMETER, _one, VEL, 3, target="site"),
-    "gyro": SensorKind(S.GYRO, _one, VEL, 3, target="site"),
-    "force": SensorKind(S.FORCE, _one, ACC, 3, target="site"),
-    "torque": SensorKind(S.TORQUE, _one, ACC, 3, target="site"),
-    "magnetometer": SensorKind(S.MAGNETOMETER, _one, POS, 3, target="site"),
+    "touch": SensorKind(S.TOUCH, _read_object_sensor, ACC, 1, R.POSITIVE, "site"),
+    "accelerometer": SensorKind(S.ACCELEROMETER, _read_object_sensor, ACC, 3, target="site"),
+    "velocimeter": SensorKind(S.VELOCIMETER, _read_object_sensor, VEL, 3, target="site"),
+    "gyro": SensorKind(S.GYRO, _read_object_sensor, VEL, 3, target="site"),
+    "force": SensorKind(S.FORCE, _read_object_sensor, ACC, 3, target="site"),
+    "torque": SensorKind(S.TORQUE, _read_object_sensor, ACC, 3, target="site"),
+    "magnetometer": SensorKind(S.MAGNETOMETER, _read_object_sensor, POS, 3, target="site"),
     "rangefinder": SensorKind(S.RANGEFINDER, _rangefinder),
     "camprojection": SensorKind(S.CAMPROJECTION, _projection, POS, 2),
     "jointpos": SensorKind(S.JOINTPOS, _scalar_joint, POS),
     "jointvel": SensorKind(S.JOINTVEL, _scalar_joint, VEL),
-    "tendonpos": SensorKind(S.TENDONPOS, _one, POS, target="tendon"),
-    "tendonvel": SensorKind(S.TENDONVEL, _one, VEL, target="tendon"),
+    "tendonpos": SensorKind(S.TENDONPOS, _read_object_sensor, POS, target="tendon"),
+    "tendonvel": SensorKind(S.TENDONVEL, _read_object_sensor, VEL, target="tendon"),
     "actuatorpos": SensorKind(S.ACTUATORPOS, _actuator, POS),
     "actuatorvel": SensorKind(S.ACTUATORVEL, _actuator, VEL),
     "actuatorfrc": SensorKind(S.ACTUATORFRC, _actuator, ACC),
     "jointactuatorfrc": SensorKind(S.JOINTACTFRC, _scalar_joint, ACC),
-    "tendonactuatorfrc": SensorKind(S.TENDONACTFRC, _one, ACC, target="tendon"),
+    "tendonactuatorfrc": SensorKind(S.TENDONACTFRC, _read_object_sensor, ACC, target="tendon"),
     "ballquat": SensorKind(S.BALLQUAT, _ball_joint, POS, 4, R.QUATERNION),
     "ballangvel": SensorKind(S.BALLANGVEL, _ball_joint, VEL, 3),
     "jointlimitpos": SensorKind(S.JOINTLIMITPOS, _limit, POS, target="joint"),
@@ -379,18 +379,18 @@ _KINDS: dict[str, SensorKind] = {
     "frameangvel": SensorKind(S.FRAMEANGVEL, _frame, VEL, 3),
     "framelinacc": SensorKind(S.FRAMELINACC, _frame, ACC, 3),
     "frameangacc": SensorKind(S.FRAMEANGACC, _frame, ACC, 3),
-    "subtreecom": SensorKind(S.SUBTREECOM, _one, POS, 3, target="body"),
-    "subtreelinvel": SensorKind(S.SUBTREELINVEL, _one, VEL, 3, target="body"),
-    "subtreeangmom": SensorKind(S.SUBTREEANGMOM, _one, VEL, 3, target="body"),
+    "subtreecom": SensorKind(S.SUBTREECOM, _read_object_sensor, POS, 3, target="body"),
+    "subtreelinvel": SensorKind(S.SUBTREELINVEL, _read_object_sensor, VEL, 3, target="body"),
+    "subtreeangmom": SensorKind(S.SUBTREEANGMOM, _read_object_sensor, VEL, 3, target="body"),
     "insidesite": SensorKind(S.INSIDESITE, _inside_site, POS),
     "distance": SensorKind(S.GEOMDIST, _between_sides, POS),
     "normal": SensorKind(S.GEOMNORMAL, _between_sides, POS, 3, R.AXIS),
     "fromto": SensorKind(S.GEOMFROMTO, _between_sides, POS, 6),
     "contact": SensorKind(S.CONTACT, _contact),
-    "e_potential": SensorKind(S.E_POTENTIAL, _global, POS),
-    "e_kinetic": SensorKind(S.E_KINETIC, _global, POS),
-    "clock": SensorKind(S.CLOCK, _global, POS),
+    "e_potential": SensorKind(S.E_POTENTIAL, _read_global_sensor, POS),
+    "e_kinetic": SensorKind(S.E_KINETIC, _read_global_sensor, POS),
+    "clock": SensorKind(S.CLOCK, _read_global_sensor, POS),
     "tactile": SensorKind(S.TACTILE, _tactile, VEL),
-    "user": SensorKind(S.USER, _user),
+    "user": SensorKind(S.USER, _read_user_sensor),
     "plugin": SensorKind(S.PLUGIN, _plugin, ACC),
 }

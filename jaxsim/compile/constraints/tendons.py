@@ -11,7 +11,7 @@ import numpy as np
 from jaxsim.compile.asset import assets
 from jaxsim.compile.columns import Column, copy_columns, polynomial_coefficients, user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.limited import is_limited
+from jaxsim.compile.limit_flags import is_limited
 from jaxsim.compile.reference.pose import lineage
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import GeomType, JointType, TendonType, WrapType
@@ -76,7 +76,7 @@ def tendons(c: Compilation) -> None:
     )
     copy_columns(c, elements, _COLUMNS)
     user_data(c, "tendon", elements)
-    _drawing(c, elements)
+    _add_width_and_color(c, elements)
     _check_armature(c, elements)
     _plastic(c, elements)
     if not c.problems:
@@ -107,7 +107,7 @@ def _geom(c: Compilation, _: SpecElement, w: SpecElement) -> Wrap:
     return Wrap(kind or WrapType.SPHERE, geom, float(side), w)
 
 
-def _pulley(c: Compilation, _: SpecElement, w: SpecElement) -> Wrap:
+def _read_pulley(c: Compilation, _: SpecElement, w: SpecElement) -> Wrap:
     divisor = float(w.get("divisor"))
     if not divisor > 0:
         c.fault(w, f"divisor='{divisor:g}' must be positive")
@@ -118,7 +118,7 @@ _WRAPS: dict[tuple[str, str], Callable[[Compilation, SpecElement, SpecElement], 
     ("fixed", "joint"): _joint,
     ("spatial", "site"): _site,
     ("spatial", "geom"): _geom,
-    ("spatial", "pulley"): _pulley,
+    ("spatial", "pulley"): _read_pulley,
 }
 
 _GEOMS = (WrapType.SPHERE, WrapType.CYLINDER)
@@ -194,7 +194,7 @@ def _material(c: Compilation, e: SpecElement) -> int:
     return assets.material(c, e) if e.tag == "spatial" else -1
 
 
-def _drawing(c: Compilation, elements: list[SpecElement]) -> None:
+def _add_width_and_color(c: Compilation, elements: list[SpecElement]) -> None:
     """Add width and color, which only spatial tendons may set."""
     width, rgba = np.full(len(elements), _DEFAULT_WIDTH), np.tile(_DEFAULT_RGBA, (len(elements), 1))
     for i, e in enumerate(elements):

@@ -26,7 +26,7 @@ from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.attach import attach_copy, attach_model
 from jaxsim.spec.element import Layout
 from jaxsim.spec.references import definition
-from jaxsim.spec.users import names_defined_before
+from jaxsim.spec.referrers import names_defined_before
 
 _MAX_ATTACH_DEPTH = 32  # nesting limit of attached models
 
@@ -53,7 +53,7 @@ def attach(c: Compilation) -> None:
 
 
 def _attach_own(c: Compilation, attach_element: SpecElement) -> None:
-    part = _part(c, c.spec, attach_element)
+    part = _find_attached_part(c, c.spec, attach_element)
     if part is None:
         return
     if part in attach_element.ancestors():
@@ -75,7 +75,7 @@ def _attach_other(c: Compilation, attach_element: SpecElement) -> None:
     if child is None:
         return
     named = attach_element.own("body") or attach_element.own("frame")
-    part = _part(c, child, attach_element) if named else None
+    part = _find_attached_part(c, child, attach_element) if named else None
     if not count_elements(c, attach_element, sum(1 for _ in (part or child).walk())):
         return
     if part is not None or not named:
@@ -83,7 +83,9 @@ def _attach_other(c: Compilation, attach_element: SpecElement) -> None:
         attach_model(c.spec, attach_element, child, part, attach_element.get("prefix"))
 
 
-def _part(c: Compilation, spec: Spec, attach_element: SpecElement) -> SpecElement | None:
+def _find_attached_part(
+    c: Compilation, spec: Spec, attach_element: SpecElement
+) -> SpecElement | None:
     """Return the body or frame of a model that an `<attach>` names."""
     for tag in ("body", "frame"):
         name = attach_element.own(tag)
@@ -171,7 +173,7 @@ def attach_keys(c: Compilation) -> None:
         for vector in _vectors(c, key.layout):
             given = key.own(vector.attr)
             if given is not None:
-                key.attrs[vector.attr] = _spread(c, key, vector, np.atleast_1d(given))
+                key.attrs[vector.attr] = _scatter_key_vector(c, key, vector, np.atleast_1d(given))
 
 
 def _vectors(c: Compilation, layout: Layout) -> list[_Vector]:
@@ -212,7 +214,9 @@ def _vectors(c: Compilation, layout: Layout) -> list[_Vector]:
     ]
 
 
-def _spread(c: Compilation, key: SpecElement, vector: _Vector, given: np.ndarray) -> np.ndarray:
+def _scatter_key_vector(
+    c: Compilation, key: SpecElement, vector: _Vector, given: np.ndarray
+) -> np.ndarray:
     if len(given) != sum(vector.sizes):
         c.fault(key, f"{vector.attr} needs {sum(vector.sizes)} numbers, got {len(given)}")
     full, start = vector.rest.copy(), 0

@@ -34,12 +34,12 @@ def classes(c: Compilation) -> None:
 
 def _declare(c: Compilation, element: SpecElement, declared: dict[str, SpecElement]) -> None:
     name = element.own("class")
-    if name == MAIN_CLASS or not _continues(c, element, declared.get(name)):
+    if name == MAIN_CLASS or not _may_define_class(c, element, declared.get(name)):
         c.fault(element, f"class '{name}' is declared already; rename one, or merge them")
     declared.setdefault(name, element)
 
 
-def _continues(c: Compilation, element: SpecElement, first: SpecElement | None) -> bool:
+def _may_define_class(c: Compilation, element: SpecElement, first: SpecElement | None) -> bool:
     """Return whether a class is new, or is the main class of one attached model, in several
     sections."""
     if first is None:

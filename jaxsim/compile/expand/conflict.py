@@ -45,21 +45,21 @@ _FLAGS = {bit.name.lower(): "disable" for bit in DisableBit if bit.name} | {
 }
 
 
-def resolve_conflicts(c: Compilation, place: SpecElement, child: Spec) -> None:
+def resolve_conflicts(c: Compilation, attach_element: SpecElement, child: Spec) -> None:
     """Resolve the global settings before a model is attached at an element."""
     policy = c.spec.setting("compiler", "conflict")
     for path, rules in _SECTIONS.items():
         merges = {attr: merge for merge, attrs in rules.items() for attr in attrs.split()}
-        _settle(c, place, child, path, merges, policy)
+        _settle(c, attach_element, child, path, merges, policy)
     flags: dict[str, Merge] = {name: partial(_merge_flag, word) for name, word in _FLAGS.items()}
-    _settle(c, place, child, "option/flag", flags, policy)
+    _settle(c, attach_element, child, "option/flag", flags, policy)
     if policy == "merge":
         _join_groups(c, child)
 
 
 def _settle(
     c: Compilation,
-    place: SpecElement,
+    attach_element: SpecElement,
     child: Spec,
     path: str,
     merges: dict[str, Merge],
@@ -84,10 +84,15 @@ def _settle(
         if merged is not None:
             c.spec.at(path).attrs[attr] = merged
         elif policy == "warning":
-            _log.warning("%s: %s: %s; the value here counts", place.place, place.label, both)
+            _log.warning(
+                "%s: %s: %s; the value here counts",
+                attach_element.place,
+                attach_element.label,
+                both,
+            )
         else:
             remedy = f"make them equal, or set <compiler conflict='{_CONFLICT_FALLBACK[policy]}'/>"
-            c.fault(place, f"{both}; {remedy}")
+            c.fault(attach_element, f"{both}; {remedy}")
 
 
 _CONFLICT_FALLBACK = {"merge": "warning", "error": "merge"}

@@ -8,7 +8,7 @@ becomes its `<inertial>`.
 from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.expand.weigh import known_inertia, weighing_geoms
+from jaxsim.compile.expand.original_inertia import known_inertia, weighing_geoms
 from jaxsim.compile.step import declare_pass
 from jaxsim.spec import Body, SpecElement
 from jaxsim.spec.references import Name, references

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.expand.known_inertia import KnownInertia
-from jaxsim.compile.expand.weigh import known_inertia, weighing_geoms
+from jaxsim.compile.expand.original_inertia import known_inertia, weighing_geoms
 from jaxsim.compile.geometry.orientation import mjcf_numbers
 from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.geometry.principal import principal_axes
@@ -48,7 +48,7 @@ def fuse_static(c: Compilation) -> None:
             into[body.id] = above
             if above.id:
                 _add_inertia(c, known, above, body)
-            _dissolve(c, body, above, known[body.id].placed)
+            _replace_body_by_frames(c, body, above, known[body.id].placed)
 
 
 class _Held:
@@ -121,7 +121,7 @@ def _add_inertia(c: Compilation, known: list[KnownInertia], above: Body, body: B
         parent.moments, quat = principal_axes(tensor)
         parent.mass, parent.frame = total, FramePose(com, quat)
     hidden = child.explicit and not parent.explicit and _shapes(c, body)
-    if not ((child.mass > 0 and not _inferable(c, above, inferred)) or hidden):
+    if not ((child.mass > 0 and not _can_infer_inertia(c, above, inferred)) or hidden):
         return
     if child.mass > 0 and parent.moments[2] < MINVAL:
         given = mjcf_numbers(parent.moments)
@@ -133,7 +133,7 @@ def _add_inertia(c: Compilation, known: list[KnownInertia], above: Body, body: B
     parent.write(above)
 
 
-def _inferable(c: Compilation, above: Body, inferred: bool) -> bool:
+def _can_infer_inertia(c: Compilation, above: Body, inferred: bool) -> bool:
     return inferred and c.settings_of(above.element).inertiafromgeom == "auto"
 
 
@@ -154,7 +154,7 @@ def _inertia_about(
     return R @ np.diag(moments) @ R.T + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
 
 
-def _dissolve(c: Compilation, body: Body, above: Body, placed: FramePose) -> None:
+def _replace_body_by_frames(c: Compilation, body: Body, above: Body, placed: FramePose) -> None:
     """Replace a body by frames."""
     element = body.element
     if body.inertial is not None:
@@ -166,7 +166,7 @@ def _dissolve(c: Compilation, body: Body, above: Body, placed: FramePose) -> Non
     childclass = element.attrs.get("childclass") or element.childclass
     if childclass is not None:
         own.attrs["childclass"] = childclass
-    _split(element, own)
+    _move_contents(element, own)
 
     kept = {k: v for k, v in element.attrs.items() if k in _OF_FRAMES}
     nested = SpecElement("frame", kept, place=element.place, row=row)
@@ -187,7 +187,7 @@ def _dissolve(c: Compilation, body: Body, above: Body, placed: FramePose) -> Non
 _OF_FRAMES = ("pos", "quat", "axisangle", "xyaxes", "zaxis", "euler", "childclass")
 
 
-def _split(source: SpecElement, target: SpecElement) -> None:
+def _move_contents(source: SpecElement, target: SpecElement) -> None:
     """Move everything except bodies, and the frames that contain them, from one element to
     another."""
     for child in list(source.children):
@@ -196,6 +196,6 @@ def _split(source: SpecElement, target: SpecElement) -> None:
         if child.tag == "frame" and any(e.tag == "body" for e in child.walk()):
             twin = SpecElement("frame", dict(child.attrs), row=child.row, place=child.place)
             twin.origin = child.origin
-            _split(child, target.adopt(twin))
+            _move_contents(child, target.adopt(twin))
         else:
             target.adopt(child)

@@ -17,7 +17,7 @@ from jaxsim.spec.replicate import expand_replicates
 @declare_pass(needs="read_settings", gives="spec")
 def replicate_elements(c: Compilation) -> None:
     """Expand the replicates of the model."""
-    if _copies(c) > MAX_ELEMENTS:
+    if _count_copies(c) > MAX_ELEMENTS:
         replicate_element = next(e for e in c.spec.walk() if e.tag == "replicate")
         c.fault(
             replicate_element,
@@ -32,7 +32,7 @@ def _placement(c: Compilation, element: SpecElement) -> list[FramePose]:
 
     Copy i is rotated by i times the angles, and offset from copy i - 1 in its frame.
     """
-    offset, angles = (_three(element.get(attr)) for attr in ("offset", "euler"))
+    offset, angles = (_vector_or_zero(element.get(attr)) for attr in ("offset", "euler"))
     settings = c.settings_of(element)
     pos, poses = np.zeros(3), []
     for i in range(int(element.get("count"))):
@@ -42,11 +42,11 @@ def _placement(c: Compilation, element: SpecElement) -> list[FramePose]:
     return poses
 
 
-def _three(value: np.ndarray | None) -> np.ndarray:
+def _vector_or_zero(value: np.ndarray | None) -> np.ndarray:
     return np.zeros(3) if value is None else np.array(value, float)
 
 
-def _copies(c: Compilation) -> int:
+def _count_copies(c: Compilation) -> int:
     """Return the number of elements that all replicates create.
 
     Inner ones are expanded first, even if the outer one makes no copy of them.

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.assets.builtin.lattice import LatticePoints
-from jaxsim.compile.flex.filling import filling, with_void
+from jaxsim.compile.flex.filling import add_void_density, filling
 
 ORDERS = {"trilinear": 1, "quadratic": 2}
 
@@ -51,7 +51,7 @@ def node_masses(
     if points.dim == 1 or np.any(high <= low):
         return even
     content, filled = filling(points, box, cellcount, order, lambda t: mass_shares(t, order), order)
-    mixed = np.maximum(with_void(content, full), _LEAST_SHARE * full)
+    mixed = np.maximum(add_void_density(content, full), _LEAST_SHARE * full)
     return _gather(mixed, filled, cellcount, order)
 
 

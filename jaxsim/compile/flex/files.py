@@ -61,30 +61,32 @@ def _read(c: Compilation, source: SpecElement, e: SpecElement) -> LatticePoints 
         return None
     if data is not None and data.startswith(GMSH_MAGIC):
         simplices = read_gmsh(data)
-        return LatticePoints(simplices.dim, _in_asset(source, simplices.point), simplices.element)
+        return LatticePoints(
+            simplices.dim, _to_asset_frame(source, simplices.point), simplices.element
+        )
     if data is not None and dim == 1 and extension(file) == ".obj":
         vertex, line = read_obj_lines(data)
         if len(line):
             vertex, place = _weld_points(vertex)
-            return LatticePoints(1, _in_asset(source, vertex), place[line])
+            return LatticePoints(1, _to_asset_frame(source, vertex), place[line])
     if source.tag == "mesh":
-        return _of_asset(c, e, source)
+        return _read_mesh_asset(c, e, source)
     surface = read_surface(file, data or b"", source.own("content_type"))
     vertex, place = _weld_points(surface.vertex)
-    return _of_surface(c, e, vertex, place[surface.face], surface)
+    return _select_elements(c, e, vertex, place[surface.face], surface)
 
 
-def _of_asset(c: Compilation, e: SpecElement, asset: SpecElement) -> LatticePoints | None:
+def _read_mesh_asset(c: Compilation, e: SpecElement, asset: SpecElement) -> LatticePoints | None:
     """Return the triangles of a mesh asset, whose vertices have the single precision of a mesh."""
     mesh = mesh_of(c, asset)
     if mesh is None:
         return None
     vertex = mesh.pose.point(mesh.vertex.astype(np.float32).astype(np.float64))
     face = mesh.placement.orient_faces(mesh.surface.face)
-    return _of_surface(c, e, vertex, face, mesh.surface.source)
+    return _select_elements(c, e, vertex, face, mesh.surface.source)
 
 
-def _of_surface(
+def _select_elements(
     c: Compilation, e: SpecElement, vertex: np.ndarray, face: np.ndarray, surface: Surface
 ) -> LatticePoints | None:
     """Return a shell of the triangles, a rod of their first edges, or a solid behind them."""
@@ -112,7 +114,7 @@ def _cone_tetrahedra(vertex: np.ndarray, face: np.ndarray, origin: np.ndarray) -
     return LatticePoints(3, np.concatenate([origin[None], vertex]), element[behind])
 
 
-def _in_asset(source: SpecElement, vertex: np.ndarray) -> np.ndarray:
+def _to_asset_frame(source: SpecElement, vertex: np.ndarray) -> np.ndarray:
     """Return vertices of a mesh asset in its own frame; those of a file are unchanged."""
     if source.tag != "mesh":
         return vertex

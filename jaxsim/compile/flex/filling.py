@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsim.assets.builtin.lattice import LatticePoints
-from jaxsim.compile.flex.inside import cube_samples, cut_cells, is_closed, is_inside
+from jaxsim.compile.flex.winding_number import cube_samples, cut_cells, is_closed, is_inside
 
 _VOID_DENSITY = 1e-6  # density of the empty part of a partly filled cell
 _CHUNK = 4096  # tetrahedra that are integrated at once
@@ -48,12 +48,12 @@ def filling(
     if points.dim == 2 and not is_closed(points.element):
         return _sample_enclosed(unit[points.element], cellcount, order, basis)
     tetra, sign = _tetrahedra(unit, points)
-    content = _integrals(*_cut(tetra, sign, cellcount), cellcount, basis, degree)
+    content = _integrals(*_cut_at_cell_walls(tetra, sign, cellcount), cellcount, basis, degree)
     # The basis sums to 1, and its products to the volume.
     return content, np.abs(content.sum(axis=1)) > _VOID_DENSITY
 
 
-def with_void(content: np.ndarray, full: np.ndarray) -> np.ndarray:
+def add_void_density(content: np.ndarray, full: np.ndarray) -> np.ndarray:
     """Add the small density of the empty part of cells to the integrals."""
     return (1 - _VOID_DENSITY) * content + _VOID_DENSITY * full
 
@@ -92,7 +92,7 @@ def _tetrahedra(unit: np.ndarray, points: LatticePoints) -> tuple[np.ndarray, np
     return corner, sign
 
 
-def _cut(
+def _cut_at_cell_walls(
     tetra: np.ndarray, sign: np.ndarray, cellcount: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Cut tetrahedra along the walls between cells."""
@@ -101,13 +101,13 @@ def _cut(
             height = tetra[:, :, axis] - wall
             across = (height.min(axis=1) < 0) & (height.max(axis=1) > 0)
             if across.any():
-                parts, of = _split(tetra[across], height[across])
+                parts, of = _split_at_zero(tetra[across], height[across])
                 tetra = np.concatenate([tetra[~across], parts])
                 sign = np.concatenate([sign[~across], sign[across][of]])
     return tetra, sign
 
 
-def _split(tetra: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _split_at_zero(tetra: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Cut tetrahedra in two where the height is zero.
 
     Returns:
@@ -148,22 +148,22 @@ def _prism(lower: list[np.ndarray], upper: list[np.ndarray]) -> list[np.ndarray]
     return [np.stack(t, axis=1) for t in ((a, b, c, f), (a, b, f, e), (a, e, f, d))]
 
 
-def _one_below(p: _Crossing) -> list[np.ndarray]:
+def _cut_one_below(p: _Crossing) -> list[np.ndarray]:
     cut = [p(0, 1), p(0, 2), p(0, 3)]
     return [np.stack([p(0), *cut], axis=1), *_prism(cut, [p(1), p(2), p(3)])]
 
 
-def _two_below(p: _Crossing) -> list[np.ndarray]:
+def _cut_two_below(p: _Crossing) -> list[np.ndarray]:
     under = _prism([p(0), p(0, 2), p(0, 3)], [p(1), p(1, 2), p(1, 3)])
     return under + _prism([p(2), p(0, 2), p(1, 2)], [p(3), p(0, 3), p(1, 3)])
 
 
-def _three_below(p: _Crossing) -> list[np.ndarray]:
+def _cut_three_below(p: _Crossing) -> list[np.ndarray]:
     cut = [p(0, 3), p(1, 3), p(2, 3)]
     return [np.stack([p(3), *cut], axis=1), *_prism(cut, [p(0), p(1), p(2)])]
 
 
-_PIECES = {1: _one_below, 2: _two_below, 3: _three_below}
+_PIECES = {1: _cut_one_below, 2: _cut_two_below, 3: _cut_three_below}
 
 
 def _integrals(
@@ -171,7 +171,7 @@ def _integrals(
 ) -> np.ndarray:
     """Integrate products of the basis over the tetrahedra in each cell, (ncell, k^3)."""
     content = np.zeros((int(np.prod(cellcount)), len(basis(np.zeros(()))) ** 3))
-    quad_point, weight = _rule((3 * degree + 2) // 2)
+    quad_point, weight = _tetrahedron_quadrature((3 * degree + 2) // 2)
     for start in range(0, len(tetra), _CHUNK):
         corner = tetra[start : start + _CHUNK]
         middle = corner.mean(axis=1)
@@ -187,7 +187,7 @@ def _integrals(
     return content
 
 
-def _rule(n: int) -> tuple[np.ndarray, np.ndarray]:
+def _tetrahedron_quadrature(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a quadrature of a tetrahedron, exact to degree 2n - 1: products of Gauss-Jacobi rules.
 
     Stroud, Approximate Calculation of Multiple Integrals, section 2.5.

@@ -23,8 +23,8 @@ class Flex:
       nodebody, node: body and position of each node.
       elem: vertices of the elements, (nelem, dim + 1).
       topology: its edges and surface.
-      place: positions of the vertices in the reference pose, (n, 3): in the world, or for an
-        interpolated flex in axes along its lattice.
+      rest_position: positions of the vertices in the reference pose, (n, 3): in the world, or for
+        an interpolated flex in axes along its lattice.
       node_place: positions of the nodes in the same axes, (nnode, 3).
     """
 
@@ -41,7 +41,7 @@ class Flex:
     node: np.ndarray
     elem: np.ndarray
     topology: FlexTopology
-    place: np.ndarray
+    rest_position: np.ndarray
     node_place: np.ndarray
 
     @property

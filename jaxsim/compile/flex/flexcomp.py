@@ -21,7 +21,7 @@ from jaxsim.compile.flex.cells import ORDERS, node_masses
 from jaxsim.compile.flex.files import file_points
 from jaxsim.compile.flex.pins import pinned_points
 from jaxsim.compile.flex.rod_twist import add_twist_bodies
-from jaxsim.compile.geometry.placed import frame_pose, pose_of
+from jaxsim.compile.geometry.element_pose import frame_pose, pose_of
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.options.bounds import count_elements
 from jaxsim.enums import MINVAL
@@ -148,7 +148,7 @@ def _expand(c: Compilation, e: SpecElement, points: LatticePoints) -> None:
             c, e, flex, parent, held, points, (placed.min(axis=0), placed.max(axis=0))
         )
     else:
-        bodies = _full(c, e, flex, vertices, held)
+        bodies = _make_point_bodies(c, e, flex, vertices, held)
     _insert_bodies(c, e, bodies)
     add_twist_bodies(c, e, flex, points, held)
     e.remove()
@@ -244,7 +244,7 @@ def _flex(c: Compilation, e: SpecElement, points: LatticePoints) -> SpecElement:
     return flex
 
 
-def _full(
+def _make_point_bodies(
     c: Compilation,
     e: SpecElement,
     flex: SpecElement,

@@ -78,7 +78,7 @@ def flexes(c: Compilation) -> None:
     if len(c.problems):
         return
     _columns(c, flexes)
-    _sizes(c, flexes)
+    _set_counts(c, flexes)
     _points(c, flexes)
     _shapes(c, flexes)
     c.fields.update(elastic_fields(c, flexes))
@@ -107,11 +107,11 @@ def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Fle
     elem = np.array(e.get("element"), int).reshape(-1, e.get("dim") + 1)
     if len(c.problems) > before:
         return None
-    place = pose.world_position(vertbody, vert)
+    rest_position = pose.world_position(vertbody, vert)
     if not check_elements(c, e, elem, len(vert)):
         return None
     if elem.shape[1] == 4:
-        elem = _orient_tetrahedra(elem, place)
+        elem = _orient_tetrahedra(elem, rest_position)
     order = ORDERS.get(e.get("dof"), 0) if len(nodebody) else 0
     cellcount = np.ones(3, int)
     if e.get("cellcount") is not None:
@@ -122,7 +122,7 @@ def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Fle
         if axes is None:
             c.fault(e, "its nodes are no upright lattice: an interpolated flex needs some depth")
             return None
-        place, node_place = place @ axes, node_place @ axes
+        rest_position, node_place = rest_position @ axes, node_place @ axes
     return Flex(
         id=i,
         element=e,
@@ -137,7 +137,7 @@ def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Fle
         node=node if order else node[:0],
         elem=elem,
         topology=flex_topology(elem.shape[1] - 1, elem),
-        place=place,
+        rest_position=rest_position,
         node_place=node_place,
     )
 
@@ -148,9 +148,9 @@ def _coordinates(e: SpecElement, attr: str, count: int) -> np.ndarray:
     return np.zeros((count, 3)) if given is None else np.array(given, float).reshape(-1, 3)
 
 
-def _orient_tetrahedra(elem: np.ndarray, place: np.ndarray) -> np.ndarray:
+def _orient_tetrahedra(elem: np.ndarray, rest_position: np.ndarray) -> np.ndarray:
     """Return tetrahedra with vertices in the order that MuJoCo's sides need."""
-    corner = place[elem]
+    corner = rest_position[elem]
     wrong = np.linalg.det(corner[:, 1:] - corner[:, :1]) > 0
     return np.where(wrong[:, None], elem[:, [0, 2, 1, 3]], elem)
 
@@ -214,7 +214,7 @@ class _Table(NamedTuple):
     size: list[int]
 
 
-def _sizes(c: Compilation, flexes: Sequence[Flex]) -> None:
+def _set_counts(c: Compilation, flexes: Sequence[Flex]) -> None:
     """Set counts and start addresses of all parts."""
     texcoord = [len(_texcoord(f)) for f in flexes]
     tables = (
@@ -246,12 +246,12 @@ def _points(c: Compilation, flexes: Sequence[Flex]) -> None:
     boxes = [_box(f) for f in flexes]
     c.fields.update(
         flex_vertbodyid=_concatenate([f.vertbody for f in flexes]),
-        flex_vert=_rows([f.vert for f in flexes], 3),
+        flex_vert=_concatenate_rows([f.vert for f in flexes], 3),
         flex_nodebodyid=_concatenate([f.nodebody for f in flexes]),
-        flex_node=_rows([f.node for f in flexes], 3),
-        flex_node0=_rows([f.node_place for f in flexes], 3),
-        flex_size=_rows([0.5 * (high - low)[None] for low, high in boxes], 3),
-        flex_vert0=_rows(
+        flex_node=_concatenate_rows([f.node for f in flexes], 3),
+        flex_node0=_concatenate_rows([f.node_place for f in flexes], 3),
+        flex_size=_concatenate_rows([0.5 * (high - low)[None] for low, high in boxes], 3),
+        flex_vert0=_concatenate_rows(
             [_normalize_to_box(f, *box) for f, box in zip(flexes, boxes, strict=True)], 3
         ),
         flex_vertcell=_concatenate([_cells(f, *box) for f, box in zip(flexes, boxes, strict=True)]),
@@ -260,7 +260,7 @@ def _points(c: Compilation, flexes: Sequence[Flex]) -> None:
 
 def _box(f: Flex) -> tuple[np.ndarray, np.ndarray]:
     """Return lower and upper corner of the box around the vertices, or the nodes, in the world."""
-    points = f.node_place if f.order else f.place
+    points = f.node_place if f.order else f.rest_position
     return points.min(axis=0), points.max(axis=0)
 
 
@@ -268,7 +268,7 @@ def _normalize_to_box(f: Flex, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return vertices scaled to [0, 1] in their box; 0.5 along an axis without extent."""
     size = high - low
     flat = size < _CENTER_TOLERANCE
-    return np.where(flat, 0.5, (f.place - low) / np.where(flat, 1.0, size))
+    return np.where(flat, 0.5, (f.rest_position - low) / np.where(flat, 1.0, size))
 
 
 def _cells(f: Flex, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -298,7 +298,7 @@ def _shapes(c: Compilation, flexes: Sequence[Flex]) -> None:
     ]
     # Nothing reads the lengths of an interpolated flex.
     lengths = [
-        np.linalg.norm(f.place[e[:, 0]] - f.place[e[:, 1]], axis=1) * (f.order == 0)
+        np.linalg.norm(f.rest_position[e[:, 0]] - f.rest_position[e[:, 1]], axis=1) * (f.order == 0)
         for f, e in edges
     ]
     rigid = [(f.order == 0) & (f.vertbody[e[:, 0]] == f.vertbody[e[:, 1]]) for f, e in edges]
@@ -310,7 +310,7 @@ def _shapes(c: Compilation, flexes: Sequence[Flex]) -> None:
         flex_shell=_concatenate([f.topology.shell for f in flexes]),
         flex_edge=_concatenate([e for _, e in edges]).reshape(-1, 2),
         flex_edgeflap=_concatenate(flaps).reshape(-1, 2),
-        flex_texcoord=_rows([_texcoord(f) for f in flexes], 2).astype(np.float32),
+        flex_texcoord=_concatenate_rows([_texcoord(f) for f in flexes], 2).astype(np.float32),
         flexedge_length0=np.concatenate([*lengths, np.zeros(0)]),
         flexedge_rigid=np.concatenate([*rigid, np.zeros(0, bool)]),
     )
@@ -325,6 +325,6 @@ def _concatenate(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([*(np.ravel(part) for part in parts), np.zeros(0)]).astype(np.int32)
 
 
-def _rows(parts: Sequence[np.ndarray], width: int) -> np.ndarray:
+def _concatenate_rows(parts: Sequence[np.ndarray], width: int) -> np.ndarray:
     """Concatenate the rows of all flexes."""
     return np.concatenate([*parts, np.zeros((0, width))])

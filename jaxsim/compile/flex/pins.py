@@ -23,13 +23,13 @@ def pinned_points(
     """
     mask = np.zeros(npoint if lattice is None else int(np.prod(lattice)), bool)
     for pin in (child for child in e.children if child.tag == "pin"):
-        _by_number(c, pin, mask)
+        _pin_by_number(c, pin, mask)
         if pin.own("grid") is not None or pin.own("gridrange") is not None:
             _pins_by_grid_index(c, e, pin, mask, dim, lattice)
     return mask
 
 
-def _by_number(c: Compilation, pin: SpecElement, mask: np.ndarray) -> None:
+def _pin_by_number(c: Compilation, pin: SpecElement, mask: np.ndarray) -> None:
     ids = np.array(pin.own("id") if pin.own("id") is not None else [], int)
     ranges = np.array(pin.own("range") if pin.own("range") is not None else [], int)
     if len(ranges) % 2:

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxsim.assets.builtin.lattice import LatticePoints
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.placed import frame_pose
+from jaxsim.compile.geometry.element_pose import frame_pose
 from jaxsim.spec import SpecElement
 from jaxsim.spec.defaults import MAIN_CLASS
 

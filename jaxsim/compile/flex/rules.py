@@ -9,7 +9,7 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, active_nodes
 from jaxsim.compile.flex.flex import Flex
 from jaxsim.enums import IntegratorType, JointType
-from jaxsim.model.soft import asks_passive
+from jaxsim.model.flex_kinds import asks_passive
 from jaxsim.spec import SpecElement
 
 _CONDIMS = (1, 3, 4, 6)
@@ -159,7 +159,7 @@ def _check_hold(c: Compilation, flex: Flex, three: np.ndarray) -> None:
     """
     bodies = flex.bodies
     if flex.order and flex.elasticity.get("elastic2d") == "none" and not three[bodies].all():
-        points = LatticePoints(flex.dim, flex.place, flex.elem)
+        points = LatticePoints(flex.dim, flex.rest_position, flex.elem)
         nodes = active_nodes(points, flex.node_place, flex.cellcount, flex.order)
         bodies = np.unique(flex.nodebody[nodes])
     parent = c.fields["body_parentid"]

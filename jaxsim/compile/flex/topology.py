@@ -43,7 +43,7 @@ def flex_topology(dim: int, element: np.ndarray) -> FlexTopology:
     """Return the flex_topology of elements (nelem, dim + 1)."""
     local = np.array(_EDGES[dim])
     pairs = np.sort(element[:, local], axis=2).reshape(-1, 2)
-    edge, inverse = _in_order(pairs)
+    edge, inverse = _unique_in_order(pairs)
     elemedge = inverse.reshape(len(element), len(local))
     flap = np.full((len(edge), 2), -1)
     if dim == 2:
@@ -52,7 +52,7 @@ def flex_topology(dim: int, element: np.ndarray) -> FlexTopology:
     return FlexTopology(edge, elemedge, flap, shell, layer)
 
 
-def _in_order(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _unique_in_order(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return unique rows in order of first appearance, and the index of each row among them."""
     unique, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -83,11 +83,11 @@ def _surface(dim: int, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     shell = flat[alone[np.argsort(inverse[alone], kind="stable")]]
     layer = np.zeros(len(element), int)
     if dim == 3:
-        layer = _layers(inverse.reshape(len(element), -1), count)
+        layer = _layer_numbers(inverse.reshape(len(element), -1), count)
     return shell, layer
 
 
-def _layers(side: np.ndarray, count: np.ndarray) -> np.ndarray:
+def _layer_numbers(side: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Return the steps through sides from the elements with a free side, (nelem,)."""
     outer = (count[side] == 1).any(axis=1)
     layer = np.where(outer, 0, -1)

@@ -77,11 +77,11 @@ def _weights(constants: Constants, flex: Flex, measured: bool) -> np.ndarray:
     weight = np.where(simple, f["body_invweight0"][body, 0].mean(axis=1), 0.0)
     if measured:
         for i in np.flatnonzero(~simple & (body[:, 0] != body[:, 1])):
-            weight[i] = _mobility(constants, body[i], flex.place[edge[i]])
+            weight[i] = _inverse_effective_mass(constants, body[i], flex.rest_position[edge[i]])
     return weight
 
 
-def _mobility(constants: Constants, body: np.ndarray, position: np.ndarray) -> float:
+def _inverse_effective_mass(constants: Constants, body: np.ndarray, position: np.ndarray) -> float:
     """Return J M^-1 J^T of the distance of two points that are fixed to bodies."""
     along = position[1] - position[0]
     along = along / max(float(np.linalg.norm(along)), MINVAL)

@@ -92,7 +92,7 @@ def _quat(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray
 
 
 def _axisangle(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
-    axis = unit(c, element, "the axis of axisangle", value[:3])
+    axis = normalize_direction(c, element, "the axis of axisangle", value[:3])
     return None if axis is None else from_axis_angle(axis, c.settings_of(element).radians(value[3]))
 
 
@@ -102,16 +102,18 @@ def _euler(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarra
 
 
 def _xyaxes(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
-    x = unit(c, element, "the x axis of xyaxes", value[:3])
+    x = normalize_direction(c, element, "the x axis of xyaxes", value[:3])
     if x is None:
         return None
     y = value[3:] - x * (x @ value[3:])
-    y = unit(c, element, "the part of the y axis of xyaxes that is normal to the x axis", y)
+    y = normalize_direction(
+        c, element, "the part of the y axis of xyaxes that is normal to the x axis", y
+    )
     return None if y is None else from_matrix(np.stack([x, y, np.cross(x, y)], axis=1))
 
 
 def _zaxis(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
-    z = unit(c, element, "zaxis", value)
+    z = normalize_direction(c, element, "zaxis", value)
     return None if z is None else from_z_axis(z)
 
 
@@ -124,7 +126,9 @@ SPELLINGS: dict[str, Spelling] = {
 }
 
 
-def unit(c: Compilation, element: SpecElement, what: str, v: np.ndarray) -> np.ndarray | None:
+def normalize_direction(
+    c: Compilation, element: SpecElement, what: str, v: np.ndarray
+) -> np.ndarray | None:
     """Return v normalized to length 1; None, and a fault of the element, if v has no direction."""
     length = float(np.linalg.norm(v))
     if not v @ v >= MIN_SQUARED_LENGTH:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.element_pose import fromto, pose_of
 from jaxsim.compile.geometry.orientation import mjcf_numbers
-from jaxsim.compile.geometry.placed import fromto, pose_of
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.primitive import Solid, primitive
 from jaxsim.enums import GeomType

@@ -21,14 +21,14 @@ def custom(c: Compilation) -> None:
     kinds = {tag: [e for e in elements if e.tag == tag] for tag in ("numeric", "text", "tuple")}
     for kind, found in kinds.items():
         c.register(kind, found, [e.name for e in found])
-    _table(c, "numeric", [_numbers(c, e) for e in kinds["numeric"]], np.float64)
-    texts = [_text(c, e) for e in kinds["text"]]
-    _table(c, "text", [np.frombuffer(text, np.uint8) for text in texts], np.uint8)
+    _add_concatenated_table(c, "numeric", [_numbers(c, e) for e in kinds["numeric"]], np.float64)
+    texts = [_zero_terminated_text(c, e) for e in kinds["text"]]
+    _add_concatenated_table(c, "text", [np.frombuffer(text, np.uint8) for text in texts], np.uint8)
     c.fields["text_data"] = b"".join(texts)
     _tuples(c, kinds["tuple"])
 
 
-def _table(c: Compilation, kind: str, rows: list[np.ndarray], dtype: type) -> None:
+def _add_concatenated_table(c: Compilation, kind: str, rows: list[np.ndarray], dtype: type) -> None:
     """Add rows of any length as a concatenated table, with their sizes and addresses."""
     size = np.array([len(row) for row in rows], np.int32)
     c.fields.update(
@@ -55,7 +55,7 @@ def _numbers(c: Compilation, e: SpecElement) -> np.ndarray:
     return row
 
 
-def _text(c: Compilation, e: SpecElement) -> bytes:
+def _zero_terminated_text(c: Compilation, e: SpecElement) -> bytes:
     """Return the text with a terminating zero byte."""
     if not e.own("data"):
         c.fault(e, "its data is empty; give a text, or remove the element")

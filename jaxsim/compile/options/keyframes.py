@@ -20,7 +20,7 @@ def keyframes(c: Compilation) -> None:
     """Add all fields of keyframes; the last pass that reads the model's elements in order."""
     elements = c.spec.section("keyframe")
     extra = max(0, int(c.spec.setting("size", "nkey") or 0) - len(elements))
-    state = 1 + sum(len(start) for start in _initial(c).values())
+    state = 1 + sum(len(start) for start in _initial_state(c).values())
     if not fits_bounds(c, c.spec.author("size", "nkey"), "nkey", extra * state):
         extra = 0
     rows: list[SpecElement | None] = [*elements, *[None] * extra]
@@ -28,16 +28,16 @@ def keyframes(c: Compilation) -> None:
     c.fields["nkey"] = len(rows)
     time = [0.0 if e is None else e.get("time") or 0.0 for e in rows]
     c.fields["key_time"] = np.array(time, np.float64)
-    for attr, start in _initial(c).items():
+    for attr, start in _initial_state(c).items():
         table = np.tile(start, (len(rows), 1)).reshape(len(rows), len(start))
         for row, e in zip(table, rows, strict=True):
             if e is not None and e.own(attr) is not None:
-                _overlay(c, e, attr, row)
+                _overwrite_leading(c, e, attr, row)
         c.fields[f"key_{attr}"] = table
     _normalize(c)
 
 
-def _initial(c: Compilation) -> dict[str, np.ndarray]:
+def _initial_state(c: Compilation) -> dict[str, np.ndarray]:
     """Return the initial state of a simulation, by the attribute that overrides it."""
     f = c.fields
     mocap = np.flatnonzero(f["body_mocapid"] >= 0)
@@ -70,7 +70,7 @@ def _plastic(f) -> np.ndarray:
 _POSE = {"mpos": 3, "mquat": 4}
 
 
-def _overlay(c: Compilation, e: SpecElement, attr: str, row: np.ndarray) -> None:
+def _overwrite_leading(c: Compilation, e: SpecElement, attr: str, row: np.ndarray) -> None:
     values = np.atleast_1d(e.own(attr))
     if len(values) > len(row):
         c.fault(e, f"{attr} has {len(values)} numbers, but this model has {len(row)} of them")
@@ -84,12 +84,12 @@ def _normalize(c: Compilation) -> None:
     f = c.fields
     qpos, plastic = f["jnt_qposadr"], f["jnt_plasticadr"]
     free, ball = f["jnt_type"] == JointType.FREE, f["jnt_type"] == JointType.BALL
-    _unit(f["key_qpos"], np.concatenate([qpos[free] + 3, qpos[ball]]))
-    _unit(f["key_plastic"], plastic[ball & (plastic >= 0)])
-    _unit(f["key_mquat"], 4 * np.arange(f["nmocap"]))
+    _normalize_quats(f["key_qpos"], np.concatenate([qpos[free] + 3, qpos[ball]]))
+    _normalize_quats(f["key_plastic"], plastic[ball & (plastic >= 0)])
+    _normalize_quats(f["key_mquat"], 4 * np.arange(f["nmocap"]))
 
 
-def _unit(table: np.ndarray, first: np.ndarray) -> None:
+def _normalize_quats(table: np.ndarray, first: np.ndarray) -> None:
     """Normalize the quaternions in a table, each in four columns from one of `first`."""
     at = first[:, None] + np.arange(4)
     table[:, at] = quaternion.quat_normalize(table[:, at])

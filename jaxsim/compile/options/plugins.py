@@ -51,7 +51,7 @@ def plugin_fields(c: Compilation) -> None:
     known = {e.own("plugin") for e in declared}
     of_element: dict[SpecElement | None, int] = {}
     for e, serves in _plugin_users(c):
-        number = _number(c, e, serves, known, named, found)
+        number = _resolve_instance(c, e, serves, known, named, found)
         if number >= 0:
             of_element[e] = number
     c.register("plugin", [i.element for _, i in found], [name for name, _ in found])
@@ -131,7 +131,7 @@ def _is_plugin(e: SpecElement) -> bool:
     return e.tag == "plugin"
 
 
-def _number(
+def _resolve_instance(
     c: Compilation,
     e: SpecElement,
     serves: str,

@@ -213,7 +213,7 @@ def _spatial_inertia(reference: Reference) -> np.ndarray:
     R = quaternion.quat_to_matrix(reference.world_rotation(np.arange(f["nbody"]), f["body_iquat"]))
     mass = f["body_mass"]
     arm = reference.xipos - reference.subtree_com[f["body_rootid"]]
-    cross = _skew(arm)
+    cross = _cross_product_matrix(arm)
     inertia = np.zeros((f["nbody"], 6, 6))
     inertia[:, :3, :3] = np.einsum("nij,nj,nkj->nik", R, f["body_inertia"], R)
     inertia[:, :3, :3] -= mass[:, None, None] * (cross @ cross)
@@ -223,7 +223,7 @@ def _spatial_inertia(reference: Reference) -> np.ndarray:
     return inertia
 
 
-def _skew(v: np.ndarray) -> np.ndarray:
+def _cross_product_matrix(v: np.ndarray) -> np.ndarray:
     """Return the matrices of the cross product with v, (n, 3) -> (n, 3, 3)."""
     out = np.zeros((len(v), 3, 3))
     out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -v[:, 2], v[:, 1], -v[:, 0]

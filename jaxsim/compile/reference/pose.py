@@ -133,7 +133,7 @@ def reference_pose(fields: Fields, qpos: np.ndarray | None = None) -> Reference:
             if body in displaced:
                 joints = np.arange(f["body_jntnum"][body]) + f["body_jntadr"][body]
                 done[joints] = True
-                _displace(f, body, joints, displaced[body], xpos, xquat, anchor, axis)
+                _apply_joints(f, body, joints, displaced[body], xpos, xquat, anchor, axis)
 
     # joints without displacement, all at once
     body = f["jnt_bodyid"]
@@ -179,7 +179,7 @@ def _displacements(f: Fields, qpos: np.ndarray) -> dict[int, list[np.ndarray]]:
     return {int(b): [value(first[b] + k) for k in range(count[b])] for b in set(found.tolist())}
 
 
-def _displace(f, body, joints, values, xpos, xquat, anchor, axis) -> None:
+def _apply_joints(f, body, joints, values, xpos, xquat, anchor, axis) -> None:
     """Move one body by its joints in order, and record each joint's anchor and axis."""
     for joint, value in zip(joints, values, strict=True):
         anchor[joint] = xpos[body] + quaternion.quat_rotate(xquat[body], f["jnt_pos"][joint])

@@ -71,7 +71,7 @@ def _spatial_stretch(reference: Reference, path: range) -> Stretch:
         else:
             there = _Point(reference.site_xpos[obj_id], f["site_bodyid"][obj_id])
             if here is not None:
-                points, curved = _leg(reference, here, there, obstacle)
+                points, curved = _straight_pieces(reference, here, there, obstacle)
                 length += curved / divisor
                 for a, b in zip(points[:-1:2], points[1::2], strict=True):
                     length += float(np.linalg.norm(b.pos - a.pos)) / divisor
@@ -81,7 +81,7 @@ def _spatial_stretch(reference: Reference, path: range) -> Stretch:
     return Stretch(float(length), dofs, row[dofs])
 
 
-def _leg(
+def _straight_pieces(
     reference: Reference, a: _Point, b: _Point, obstacle: int | None
 ) -> tuple[list[_Point], float]:
     """Return the ends of the straight pieces between two sites, pairwise, and the length on the

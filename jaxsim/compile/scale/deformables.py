@@ -27,7 +27,7 @@ def flex_scale(c: Compilation, flex: SpecElement, scales: Scales) -> Scale:
     for body in found:
         if body is None or body.tag != "body":
             return UNIT_SCALE
-        chains.append(_chain(body))
+        chains.append(_ancestors_and_self(body))
     shared: SpecElement | None = None
     for elements in zip(*chains, strict=False):
         if any(e is not elements[0] for e in elements):
@@ -36,7 +36,7 @@ def flex_scale(c: Compilation, flex: SpecElement, scales: Scales) -> Scale:
     return UNIT_SCALE if shared is None else scales.own.get(shared, UNIT_SCALE)
 
 
-def _chain(body: SpecElement) -> list[SpecElement]:
+def _ancestors_and_self(body: SpecElement) -> list[SpecElement]:
     """Return the bodies and frames that contain a body, outermost first, and the body itself."""
     chain, skips = [body], body.unframed
     for element in body.ancestors():

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.element_pose import frame_pose, pose_of
 from jaxsim.compile.geometry.orientation import mjcf_numbers, orientation
-from jaxsim.compile.geometry.placed import frame_pose, pose_of
 from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.geometry.quaternion import IDENTITY, quat_to_matrix
 from jaxsim.compile.scale.dimension import Scale

@@ -1,15 +1,16 @@
 """Expand `<frame scale massscale scaling>`: scale the lengths and masses of all elements inside.
 
 The numbers of the elements inside are multiplied by the factors of their units (`dimension.py`),
-together with those of the elements outside the tree that act on them (`ties.py`) and of keyframes.
-Actuators follow when they are compiled (`actuators.py`). With `scaling='geometry'` forces,
-stiffnesses and gains are unchanged.
+together with those of the elements outside the tree that act on them (`couplings.py`) and of
+keyframes. Actuators follow when they are compiled (`actuators.py`). With `scaling='geometry'`
+forces, stiffnesses and gains are unchanged.
 """
 
 from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.scale.assets import scale_assets
+from jaxsim.compile.scale.couplings import CONSTRAINT_RULES
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.compile.scale.factors import (
     find_scales,
@@ -19,7 +20,6 @@ from jaxsim.compile.scale.factors import (
 )
 from jaxsim.compile.scale.keys import scale_keys
 from jaxsim.compile.scale.stretch import STRETCHED_ATTRS, stretch
-from jaxsim.compile.scale.ties import CONSTRAINT_RULES
 from jaxsim.compile.step import declare_pass
 from jaxsim.spec import SpecElement
 

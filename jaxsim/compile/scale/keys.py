@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.placed import written_pose
+from jaxsim.compile.geometry.element_pose import written_pose
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.quaternion import quat_to_matrix
 from jaxsim.compile.scale.scales import UNIT_SCALE, Scales

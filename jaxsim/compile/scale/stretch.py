@@ -29,7 +29,7 @@ def stretch(c: Compilation, element: SpecElement, scale: Scale) -> None:
     """Map the position and the shape of an element of the tree."""
     if element.tag in ("geom", "site"):
         # before the ends of `fromto` move: the shape is stretched along its original axes
-        _shape(c, element, scale)
+        _set_shape_size(c, element, scale)
     elif element.tag == "joint" and element.get("type") in ("hinge", "slide"):
         if not _keeps_direction(scale.linear, np.asarray(element.get("axis"), float)):
             c.fault(
@@ -118,7 +118,7 @@ _SHAPES: dict[str, Callable[[np.ndarray, float, bool], Sizes]] = {
 }
 
 
-def _shape(c: Compilation, element: SpecElement, scale: Scale) -> None:
+def _set_shape_size(c: Compilation, element: SpecElement, scale: Scale) -> None:
     """Set the sizes of a geom or site; a site is stretched as far as its shape allows.
 
     A mesh, and a primitive that is fitted to one, take theirs from a stretched mesh.

@@ -19,7 +19,7 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import SPELLINGS, orientation
 from jaxsim.compile.scale.assets import write_stretched
 from jaxsim.compile.settings import Settings
-from jaxsim.compile.write.general import as_general
+from jaxsim.compile.write.general_actuator import rewrite_as_general
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.compile.write.radians import write_radians
 from jaxsim.spec import Spec, SpecElement
@@ -53,19 +53,19 @@ def flatten_spec(c: Compilation) -> Spec:
     if spec.setting("compiler", "saveinertial") == "true":
         write_inertials(c, c.bodies[1:])
     if any(element.origin for element in spec.walk()):
-        _unify(c, spec)
+        _convert_attached_elements(c, spec)
     return spec
 
 
-def _unify(c: Compilation, spec: Spec) -> None:
+def _convert_attached_elements(c: Compilation, spec: Spec) -> None:
     """Rewrite the elements of attached models for the settings of this one."""
     own = c.settings
     foreign = [(e, c.settings_of(e)) for e in spec.walk() if e.origin is not None]
     for element, settings in foreign:
-        _refuse(c, element, settings)
+        _report_unconvertible(c, element, settings)
     c.problems.raise_if_any()
     for actuator in range(len(c.elements["actuator"])):
-        as_general(c, actuator)
+        rewrite_as_general(c, actuator)
     for element in list(spec.walk()):
         _write_out(element)
     for element, settings in foreign:
@@ -75,7 +75,7 @@ def _unify(c: Compilation, spec: Spec) -> None:
     write_radians(c)
     _write_limits(c)
     _write_files(c, spec)
-    heavy = {e for e, settings in foreign if any(_differ(own, settings, _WEIGHING))}
+    heavy = {e for e, settings in foreign if any(_settings_differ(own, settings, _WEIGHING))}
     write_inertials(c, [body for body in c.bodies[1:] if body.element in heavy])
 
     # the classes are no longer needed
@@ -87,23 +87,23 @@ def _unify(c: Compilation, spec: Spec) -> None:
         element.attrs.pop("childclass", None)
 
 
-def _differ(own: Settings, other: Settings, names: tuple[str, ...]) -> list[str]:
+def _settings_differ(own: Settings, other: Settings, names: tuple[str, ...]) -> list[str]:
     return [name for name in names if getattr(own, name) != getattr(other, name)]
 
 
-def _refuse(c: Compilation, element: SpecElement, settings: Settings) -> None:
+def _report_unconvertible(c: Compilation, element: SpecElement, settings: Settings) -> None:
     """Report settings of an attached model that cannot be converted to values of the element."""
     handled = {*_CARRIED, *_WEIGHING, *_MODEL_SETTINGS}
     names = tuple(n for n in Settings.__dataclass_fields__ if n not in handled)
     if element.tag in ("freejoint", "joint", "mesh"):
-        for name in _differ(c.settings, settings, names):
+        for name in _settings_differ(c.settings, settings, names):
             c.fault(
                 element,
                 f"it was attached from a model whose <compiler {name}> differs from this model's, "
                 "which one file cannot express; make the two equal",
             )
     if element.tag == "body" and c.settings.inertiafromgeom == "true":
-        for name in _differ(c.settings, settings, _WEIGHING):
+        for name in _settings_differ(c.settings, settings, _WEIGHING):
             c.fault(
                 element,
                 f"its model has another <compiler {name}>, and this one has inertiafromgeom='true'"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
+from jaxsim.compile.geometry.element_pose import frame_pose, pose_of
 from jaxsim.compile.geometry.orientation import SPELLINGS
-from jaxsim.compile.geometry.placed import frame_pose, pose_of
 from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.spec import Spec, SpecElement
@@ -34,7 +34,7 @@ def write_frames(c: Compilation) -> None:
             light.set("pos", c.fields["light_pos"][i])
             light.set("dir", c.fields["light_dir"][i])
     for frame in frames:
-        _dissolve(frame)
+        _replace_frame_by_contents(frame)
     full = [body for body in c.bodies if body.inertial in outer and _is_full(body.inertial)]
     write_inertials(c, full)
 
@@ -71,7 +71,7 @@ def _is_full(inertial: SpecElement | None) -> bool:
     return inertial is not None and "fullinertia" in inertial.attrs
 
 
-def _dissolve(frame: SpecElement) -> None:
+def _replace_frame_by_contents(frame: SpecElement) -> None:
     """Replace a frame by its contents, which keep the class inherited from it."""
     parent = frame.holder
     index = parent.children.index(frame)

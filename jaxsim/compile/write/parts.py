@@ -8,12 +8,12 @@ import numpy as np
 
 from jaxsim.compile.asset.hfields import write_heights
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.placed import pose_of
+from jaxsim.compile.geometry.element_pose import pose_of
 from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.geometry.quaternion import quat_rotate
 from jaxsim.compile.write.changes import Changes
 from jaxsim.compile.write.frames import write_pose
-from jaxsim.compile.write.general import as_general
+from jaxsim.compile.write.general_actuator import rewrite_as_general
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.enums import EqType, JointType, WrapType
 from jaxsim.spec import Body, SpecElement
@@ -31,7 +31,7 @@ def write_poses(c: Compilation, changes: Changes) -> None:
                 continue
             pose = FramePose(new[f"{prefix}_pos"][i], new[f"{prefix}_quat"][i])
             if kind == "geom" and element.get("mesh") is not None:
-                pose = pose.apply(_shift(c, element, i).inverse())
+                pose = pose.apply(_mesh_frame_offset(c, element, i).inverse())
             if element.get("fromto") is not None:
                 element.set("size", changes.new[f"{prefix}_size"][i])
             write_pose(element, pose.pos, pose.quat)
@@ -48,7 +48,7 @@ def write_poses(c: Compilation, changes: Changes) -> None:
         c.elements["light"][i].update(pos=new["light_pos"][i], dir=new["light_dir"][i])
 
 
-def _shift(c: Compilation, element: SpecElement, i: int) -> FramePose:
+def _mesh_frame_offset(c: Compilation, element: SpecElement, i: int) -> FramePose:
     """Return the pose of a mesh geom's frame in the frame of its element."""
     compiled = FramePose(c.fields["geom_pos"][i], c.fields["geom_quat"][i])
     return pose_of(c, element).inverse().apply(compiled)
@@ -129,7 +129,7 @@ def write_geoms(c: Compilation, changes: Changes) -> None:
     for i in changes.rows("geom_surfacevel"):
         velocity = new["geom_surfacevel"][i]
         if geoms[i].get("mesh") is not None:  # from the frame of the mesh to that of the element
-            pos, quat = _shift(c, geoms[i], i)
+            pos, quat = _mesh_frame_offset(c, geoms[i], i)
             linear, angular = quat_rotate(quat, velocity[:3]), quat_rotate(quat, velocity[3:])
             velocity = np.concatenate([linear - np.cross(angular, pos), angular])
         geoms[i].set("surfacevel", velocity)
@@ -188,7 +188,7 @@ def write_actuators(c: Compilation, changes: Changes) -> None:
         starts = first["actuator_ctrlrange"]
         general.add(starts[max(adr for adr in starts if adr <= row)])
     for i in sorted(general):
-        as_general(c, i, new)
+        rewrite_as_general(c, i, new)
     for field in ("actuator_gear", "actuator_lengthrange"):
         for row in changes.rows(field):
             if row in first[field]:

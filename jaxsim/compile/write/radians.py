@@ -30,7 +30,7 @@ def write_radians(c: Compilation) -> None:
             if attr in element.attrs and settings.degree:
                 element.attrs[attr][where] = settings.radians(element.attrs[attr][where])
         if element.tag == "joint" and element.holder.tag == "default" and settings.degree:
-            _entry(c, element)
+            _convert_default_entry(c, element)
     for section in c.spec.sections("compiler"):
         section.unset("angle")
     c.spec.at("compiler").set("angle", "radian")
@@ -54,7 +54,7 @@ def _joints(c: Compilation) -> None:
                 joint.set(attr, value)
 
 
-def _entry(c: Compilation, entry: SpecElement) -> None:
+def _convert_default_entry(c: Compilation, entry: SpecElement) -> None:
     """Convert the entry of a default class, if its joints are rotational."""
     kind = "hinge"
     for part in class_elements(c.spec.root, entry.holder.attrs.get("class", MAIN_CLASS)):

@@ -15,11 +15,7 @@ import numpy as np
 from jaxsim.compile.columns import Column
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.run import run_passes
-from jaxsim.compile.write.changes import Changes, differ
-from jaxsim.compile.write.flatten import flatten_spec
-from jaxsim.compile.write.flexes import FLEX_FIELDS, write_flexes
-from jaxsim.compile.write.frames import write_frames, write_fromto
-from jaxsim.compile.write.looks import (
+from jaxsim.compile.write.appearance import (
     CAMERA_FIELDS,
     MATERIAL_FIELDS,
     SKIN_FIELDS,
@@ -27,6 +23,10 @@ from jaxsim.compile.write.looks import (
     write_materials,
     write_skins,
 )
+from jaxsim.compile.write.changes import Changes, differ
+from jaxsim.compile.write.flatten import flatten_spec
+from jaxsim.compile.write.flexes import FLEX_FIELDS, write_flexes
+from jaxsim.compile.write.frames import write_frames, write_fromto
 from jaxsim.compile.write.model import (
     KEY_FIELDS,
     write_custom,
@@ -49,7 +49,7 @@ from jaxsim.compile.write.parts import (
     write_tendons,
 )
 from jaxsim.compile.write.radians import write_radians
-from jaxsim.compile.write.unwritten import PARTLY, UNWRITTEN
+from jaxsim.compile.write.unwritable_fields import PARTLY, UNWRITTEN
 from jaxsim.spec import Spec, SpecElement
 
 _CompiledTables = Mapping[str, Any]
@@ -127,7 +127,7 @@ def spec_from_tables(
     write_statistic(statistics, flat)
     todo = changes
     for rest in reversed(range(_MAX_ROUNDS)):
-        _write(c, todo)
+        _write_changes(c, todo)
         again = run_passes(flat)
         if _resized_fields(wanted, again.fields):
             break
@@ -144,7 +144,7 @@ def spec_from_tables(
     return flat
 
 
-def _write(c: Compilation, changes: Changes) -> None:
+def _write_changes(c: Compilation, changes: Changes) -> None:
     """Write all changes to the elements of a compilation whose spec is flattened."""
     if changes.names.intersection(_ANGLES):
         write_radians(c)
@@ -230,13 +230,13 @@ def _write_columns(c: Compilation, changes: Changes) -> None:
                 value = bool(value)
             element = elements[i]
             if element.spec is None and element in joints:  # it represents a <freejoint>
-                element = _as_joint(c.elements["joint"][joints[element]])
+                element = _convert_freejoint(c.elements["joint"][joints[element]])
             elif element.spec is None:  # a part of a flex that is not written in the file
                 c.elements["flex"][i].adopt(element)
             set_if_there(element, column.attr, value)
 
 
-def _as_joint(element: SpecElement) -> SpecElement:
+def _convert_freejoint(element: SpecElement) -> SpecElement:
     """Convert a `<freejoint>` to the equivalent `<joint>`, which inherits nothing from its
     class."""
     if element.tag != "joint":

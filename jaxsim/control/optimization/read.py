@@ -15,8 +15,8 @@ from jaxsim.control.problem import Problem, Residual, Term
 from jaxsim.control.sampling import half_range, spline
 from jaxsim.enums import IntegratorType
 from jaxsim.envs import tasks
-from jaxsim.io.config import Places, check_memory, is_file, read_config
-from jaxsim.io.config.places import Path as KeyPath
+from jaxsim.io.config import SettingLocations, check_memory, is_file, read_config
+from jaxsim.io.config.toml_lines import Path as KeyPath
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
 from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index
@@ -36,7 +36,7 @@ class Optimization:
 
     Attributes:
       form: its settings.
-      places: their source locations.
+      locations: their source locations.
       m: the model that the motion is shown and judged with; its contacts are those of MuJoCo.
       stages: the models of the stages of the search, which share one program; their contacts may be
         smooth.
@@ -47,7 +47,7 @@ class Optimization:
     """
 
     form: OptimizationForm
-    places: Places
+    locations: SettingLocations
     m: Model
     stages: tuple[Model, ...]
     d: Data
@@ -96,32 +96,32 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
       ModelError: the model is invalid.
       UnsupportedError: the model has features that the physics cannot simulate.
     """
-    form, places = read_config(file, OptimizationForm, changes)
-    loaded = _model(form, places)
+    form, locations = read_config(file, OptimizationForm, changes)
+    loaded = _model(form, locations)
     m = loaded.replace(smooth=None)
-    costs = [_cost(m, c, f"cost.{i}", places) for i, c in enumerate(form.cost)]
+    costs = [_cost(m, c, f"cost.{i}", locations) for i, c in enumerate(form.cost)]
     if not costs:
-        raise places.error("cost", "there is none; write at least one [[cost]] table")
-    d = _start(m, form, places, _kept_fields(costs))
+        raise locations.error("cost", "there is none; write at least one [[cost]] table")
+    d = _start(m, form, locations, _kept_fields(costs))
     terms = [
-        _term(m, d, c, found, f"cost.{i}", places)
+        _term(m, d, c, found, f"cost.{i}", locations)
         for i, (c, found) in enumerate(zip(form.cost, costs, strict=True))
     ]
     names = [c.name for c in form.cost]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise places.error(f"cost.{i}.name", f"there is a cost {name!r} already")
-    problem = Problem(terms, *_limits(m, form, places))
-    steps, goal = _steps(m, form, places), _goal(m, d, form, places)
-    check_memory(places, _needs(m, form, steps))
-    found = Optimization(form, places, m, _stages(loaded, form), d, problem, steps, goal)
+            raise locations.error(f"cost.{i}.name", f"there is a cost {name!r} already")
+    problem = Problem(terms, *_limits(m, form, locations))
+    steps, goal = _steps(m, form, locations), _goal(m, d, form, locations)
+    check_memory(locations, _memory_needs(m, form, steps))
+    found = Optimization(form, locations, m, _stages(loaded, form), d, problem, steps, goal)
     for name in form.guess.ctrl:
-        _index(places, ("guess", "ctrl", name), ctrl_index, m, name)
+        _index(locations, ("guess", "ctrl", name), ctrl_index, m, name)
     found.controls()
     return found
 
 
-def _needs(m: Model, form: OptimizationForm, steps: int) -> dict[str, float]:
+def _memory_needs(m: Model, form: OptimizationForm, steps: int) -> dict[str, float]:
     """Return lower bounds of the bytes that a search needs, by the setting that causes them."""
     length = "steps" if form.steps is not None else "seconds"
     state, size = m.nq + 2 * m.nv + m.na, float(np.dtype(m.qpos0.dtype).itemsize)
@@ -141,25 +141,25 @@ def _needs(m: Model, form: OptimizationForm, steps: int) -> dict[str, float]:
     }
 
 
-def _model(form: OptimizationForm, places: Places) -> Model:
+def _model(form: OptimizationForm, locations: SettingLocations) -> Model:
     if form.model.startswith(_TASK_PREFIX):
         try:
             m = tasks.make(form.model.removeprefix(_TASK_PREFIX)).m
         except ValueError as error:
-            raise places.error("model", str(error)) from None
+            raise locations.error("model", str(error)) from None
         if any(form.smooth):
-            raise places.error("smooth", "not possible with the model of a task; name a file")
+            raise locations.error("smooth", "not possible with the model of a task; name a file")
     else:
-        path = places.folder / form.model
+        path = locations.folder / form.model
         if not is_file(path):
-            raise places.error("model", f"there is no file {str(path)[:200]!r}")
+            raise locations.error("model", f"there is no file {str(path)[:200]!r}")
         # smooth contacts need a larger contact capacity
         m = load_model(path, contacts=form.contacts, smooth=max(form.smooth, default=None))
     opt = m.opt
     if form.timestep is not None:
         opt = opt.replace(timestep=jnp.asarray(form.timestep, m.qpos0.dtype))
         if not opt.timestep > 0:
-            raise places.error("timestep", f"{form.timestep} is 0 in the precision of the model")
+            raise locations.error("timestep", f"{form.timestep} is 0 in the precision of the model")
     if form.integrator is not None:
         opt = opt.replace(integrator=int(IntegratorType[form.integrator.upper()]))
     return m.replace(opt=opt)
@@ -171,14 +171,14 @@ def _stages(m: Model, form: OptimizationForm) -> tuple[Model, ...]:
     return tuple(m.replace(smooth=jnp.asarray(h, m.qpos0.dtype)) for h in form.smooth)
 
 
-def _steps(m: Model, form: OptimizationForm, places: Places) -> int:
+def _steps(m: Model, form: OptimizationForm, locations: SettingLocations) -> int:
     if (form.steps is None) == (form.seconds is None):
         given = (
             "is given besides `steps`"
             if form.seconds is not None
             else "or `steps`: one of them is needed"
         )
-        raise places.error("seconds", given)
+        raise locations.error("seconds", given)
     if form.steps is not None:
         steps = form.steps
     else:
@@ -187,19 +187,21 @@ def _steps(m: Model, form: OptimizationForm, places: Places) -> int:
     if form.method == "multiple_shooting" and nodes is not None and steps % nodes:
         able = [str(k) for k in range(1, min(steps, MAX_LISTED) + 1) if steps % k == 0]
         more = ", ..." if steps > MAX_LISTED else ""
-        raise places.error(
+        raise locations.error(
             "multiple_shooting.nodes",
             f"{nodes} pieces do not make {steps} steps; there can be {', '.join(able)}{more}",
         )
     return steps
 
 
-def _cost(m: Model, cost: CostForm, path: str, places: Places) -> tuple[Quantity, Quantity | None]:
+def _cost(
+    m: Model, cost: CostForm, path: str, locations: SettingLocations
+) -> tuple[Quantity, Quantity | None]:
     def named_quantity(key: str, text: str) -> Quantity:
         try:
-            return quantity(m, text, places.folder)
+            return quantity(m, text, locations.folder)
         except ValueError as error:
-            raise places.error(f"{path}.{key}", str(error)) from None
+            raise locations.error(f"{path}.{key}", str(error)) from None
 
     return named_quantity("of", cost.of), None if cost.minus is None else named_quantity(
         "minus", cost.minus
@@ -214,17 +216,19 @@ def _kept_fields(costs: list[tuple[Quantity, Quantity | None]]) -> tuple[str, ..
     return tuple(sorted({name for keep in each if keep for name in keep}))
 
 
-def _start(m: Model, form: OptimizationForm, places: Places, keep: tuple[str, ...] | None) -> Data:
+def _start(
+    m: Model, form: OptimizationForm, locations: SettingLocations, keep: tuple[str, ...] | None
+) -> Data:
     results = {n: f for n, f in Data.fields.items() if not f.static}
     for i, name in enumerate(form.record):
         if name not in results:
-            raise places.error(f"record.{i}", f"there is no field{remedy(name, results)}")
+            raise locations.error(f"record.{i}", f"there is no field{remedy(name, results)}")
     if keep is None:
         default = make_data(m)
         keep = tuple(n for n in results if getattr(default, n) is not None)
     d = make_data(m, keep=(*keep, "ctrl"))
     if form.start.key is not None:
-        d = _key_frame(m, d, form.start.key, "start.key", places)
+        d = _key_frame(m, d, form.start.key, "start.key", locations)
     qpos, qvel = np.array(d.qpos), np.array(d.qvel)
     for kind, values, find, into in (
         ("qpos", form.start.qpos, qpos_index, qpos),
@@ -232,32 +236,34 @@ def _start(m: Model, form: OptimizationForm, places: Places, keep: tuple[str, ..
     ):
         for name, numbers in values.items():
             path = ("start", kind, name)
-            index = _index(places, path, find, m, name)
+            index = _index(locations, path, find, m, name)
             if len(numbers) != len(index):
-                raise places.error(path, f"needs {len(index)} numbers, got {len(numbers)}")
+                raise locations.error(path, f"needs {len(index)} numbers, got {len(numbers)}")
             into[index] = numbers
     return d.replace(qpos=jnp.asarray(qpos), qvel=jnp.asarray(qvel))
 
 
-def _key_frame(m: Model, d: Data, key: str, path: str, places: Places) -> Data:
+def _key_frame(m: Model, d: Data, key: str, path: str, locations: SettingLocations) -> Data:
     try:
         return reset_data_keyframe(m, d, key)
     except ValueError as error:
-        raise places.error(path, str(error)) from None
+        raise locations.error(path, str(error)) from None
 
 
-def _goal(m: Model, d: Data, form: OptimizationForm, places: Places) -> Data | None:
+def _goal(m: Model, d: Data, form: OptimizationForm, locations: SettingLocations) -> Data | None:
     key = form.multiple_shooting.line_to
     if key is None:
         return None
-    return _key_frame(m, d, key, "multiple_shooting.line_to", places)
+    return _key_frame(m, d, key, "multiple_shooting.line_to", locations)
 
 
-def _index(places: Places, path: KeyPath, find: Find, m: Model, name: str) -> np.ndarray:
+def _index(
+    locations: SettingLocations, path: KeyPath, find: Find, m: Model, name: str
+) -> np.ndarray:
     try:
         index: np.ndarray = find(m, name)
     except ValueError as error:
-        raise places.error(path, str(error)) from None
+        raise locations.error(path, str(error)) from None
     return index
 
 
@@ -267,14 +273,14 @@ def _term(
     cost: CostForm,
     found: tuple[Quantity, Quantity | None],
     path: str,
-    places: Places,
+    locations: SettingLocations,
 ) -> Term:
     of, minus = found
     size = jax.eval_shape(of.read, m, d).size
     if minus is not None and (other := jax.eval_shape(minus.read, m, d).size) != size:
-        raise places.error(f"{path}.minus", f"has {other} numbers, {cost.of!r} has {size}")
+        raise locations.error(f"{path}.minus", f"has {other} numbers, {cost.of!r} has {size}")
     if len(cost.target) not in (0, size):
-        raise places.error(f"{path}.target", f"needs {size} numbers, got {len(cost.target)}")
+        raise locations.error(f"{path}.target", f"needs {size} numbers, got {len(cost.target)}")
     target = np.array(cost.target) if cost.target else np.zeros(size)
     try:
         return Term(
@@ -286,7 +292,7 @@ def _term(
             parameters=cost.parameters,
         )
     except ValueError as error:  # the number of its parameters
-        raise places.error(f"{path}.parameters", str(error)) from None
+        raise locations.error(f"{path}.parameters", str(error)) from None
 
 
 def _residual(of: Quantity, minus: Quantity | None, target: np.ndarray) -> Residual:
@@ -298,16 +304,16 @@ def _residual(of: Quantity, minus: Quantity | None, target: np.ndarray) -> Resid
 
 
 def _limits(
-    m: Model, form: OptimizationForm, places: Places
+    m: Model, form: OptimizationForm, locations: SettingLocations
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     if not form.limits:
         return None, None
     lower, upper = np.full(m.nu, -np.inf), np.full(m.nu, np.inf)
     for name, numbers in form.limits.items():
         path = ("limits", name)
-        index = _index(places, path, ctrl_index, m, name)
+        index = _index(locations, path, ctrl_index, m, name)
         if len(numbers) != 2 or not numbers[0] <= numbers[1]:
-            raise places.error(path, f"expected [least, most], got {list(numbers)}")
+            raise locations.error(path, f"expected [least, most], got {list(numbers)}")
         lower[index], upper[index] = numbers
     dtype = m.qpos0.dtype
     return lower.astype(dtype), upper.astype(dtype)
@@ -315,16 +321,16 @@ def _limits(
 
 def _recorded_controls(whole: Optimization, name: str) -> np.ndarray:
     """Return the controls of world 0 of a motion file, (steps, nu)."""
-    path, places = whole.places.folder / name, whole.places
+    path, locations = whole.locations.folder / name, whole.locations
     try:
         motion = load_trajectory(path)
     except (OSError, ValueError) as error:
-        raise places.error("guess.motion", f"{path}: {error}") from None
+        raise locations.error("guess.motion", f"{path}: {error}") from None
     if "ctrl" not in motion.fields:
-        raise places.error("guess.motion", f"{path}: it has no 'ctrl'")
+        raise locations.error("guess.motion", f"{path}: it has no 'ctrl'")
     ctrl = motion["ctrl"][:, 0]
     if ctrl.shape != (whole.steps, whole.m.nu):
-        raise places.error(
+        raise locations.error(
             "guess.motion",
             f"{path}: its controls have shape {ctrl.shape}, expected {(whole.steps, whole.m.nu)}",
         )

@@ -22,7 +22,7 @@ from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
 from jaxsim.derivative.limits import without_ctrl_clamp
 from jaxsim.derivative.tangent import difference, tangent_size
-from jaxsim.io.phase import phase
+from jaxsim.io.phase import named_phase
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.optional import require
@@ -36,14 +36,14 @@ class Batch(NamedTuple):
 
     Attributes:
       stage: index of the stage.
-      turns: iterations completed in it.
+      num_iterations: iterations completed in it.
       costs: cost of the best controls of each guess, in the model of the stage, (guesses,).
       seconds: time since the search began, excluding compilation.
       smooth: distance at which contacts start to act in this stage [m].
     """
 
     stage: int
-    turns: int
+    num_iterations: int
     costs: np.ndarray
     seconds: float
     smooth: float
@@ -90,21 +90,21 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
     """
     form = whole.form
     begin, go_on = _METHOD_FUNCTIONS[form.method]
-    turns = min(form.report, form.iterations)
+    num_iterations = min(form.report, form.iterations)
     judge = Judge(whole)
     guesses = np.asarray(whole.controls())
     before = judge(guesses[0])
 
     # one program for all batches
     now = begin(whole, guesses, judge)
-    one = partial(go_on, whole, turns)
+    one = partial(go_on, whole, num_iterations)
     every = jax.jit(jax.vmap(one, in_axes=(None, None, 0, 0)))
     start = time.perf_counter()
     key = jax.random.key(form.seed)
     keys = jax.random.split(key, len(guesses))
-    with phase("trace the search"):
+    with named_phase("trace the search"):
         lowered = every.lower(whole.stages[0], whole.problem, now, keys)
-    with phase("compile the search"):
+    with named_phase("compile the search"):
         program = lowered.compile()
     compile_seconds = judge.compile_seconds + time.perf_counter() - start
 
@@ -113,7 +113,7 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
     for number, m in enumerate(whole.stages):
         # cost and regularization belong to the previous model
         now = now | {k: jnp.full_like(now[k], v) for k, v in _INITIAL_SEARCH.items() if k in now}
-        for done in range(turns, form.iterations + turns, turns):
+        for done in range(num_iterations, form.iterations + num_iterations, num_iterations):
             key, random = jax.random.split(key)
             now = program(m, whole.problem, now, jax.random.split(random, len(guesses)))
             costs = np.asarray(now["cost"])
@@ -143,10 +143,10 @@ class Judge:
         self._gains = np.zeros((steps, m.nu, tangent_size(m)), m.qpos0.dtype)
         ctrl = np.zeros((steps, m.nu), m.qpos0.dtype)
         start = time.perf_counter()
-        with phase("trace the motion"):
+        with named_phase("trace the motion"):
             operands = (m, d, ctrl, self._states, self._gains, whole.problem)
             lowered = jax.jit(self._run).lower(*operands)
-        with phase("compile the motion"):
+        with named_phase("compile the motion"):
             self._program = lowered.compile()
         self.compile_seconds = time.perf_counter() - start
 
@@ -186,14 +186,14 @@ class Judge:
         return cost, jnp.stack(terms), jax.tree.map(lambda a: a[:-1], records)
 
 
-def _begin(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
+def _initial_state(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
     """Return the state that all methods share."""
     ctrl = jnp.asarray(guesses, whole.m.qpos0.dtype)
     cost = jnp.full(len(ctrl), jnp.inf, ctrl.dtype)
     return {"ctrl": ctrl, "cost": cost, "ended": jnp.zeros(len(ctrl), bool)}
 
 
-def _best(now: Carried, ctrl: jax.Array, cost: jax.Array) -> Carried:
+def _keep_better(now: Carried, ctrl: jax.Array, cost: jax.Array) -> Carried:
     """Keep the better of two controls."""
     better = cost < now["cost"]
     ctrl = jnp.where(better, ctrl, now["ctrl"])
@@ -201,26 +201,31 @@ def _best(now: Carried, ctrl: jax.Array, cost: jax.Array) -> Carried:
 
 
 def _begin_ilqr(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
-    now = _begin(whole, guesses, judge)
+    now = _initial_state(whole, guesses, judge)
     return now | {"mu": jnp.zeros_like(now["cost"])}
 
 
 def _ilqr(
-    whole: Optimization, turns: int, m: Model, problem: Problem, now: Carried, key: jax.Array
+    whole: Optimization,
+    num_iterations: int,
+    m: Model,
+    problem: Problem,
+    now: Carried,
+    key: jax.Array,
 ) -> Carried:
     found = ilqr(
         m,
         whole.d,
         now["ctrl"],
         problem,
-        iterations=turns,
+        iterations=num_iterations,
         tolerance=whole.form.ilqr.tolerance,
         regularization=now["mu"],
     )
     return {
         "ctrl": found.ctrl,
         "cost": found.cost,
-        "ended": found.iterations < turns,
+        "ended": found.iterations < num_iterations,
         "mu": found.regularization,
     }
 
@@ -241,8 +246,13 @@ def _begin_pieces(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Car
     return now | {"states": jax.tree.map(lambda *a: jnp.stack(a), *each), "gains": gains}
 
 
-def _pieces(
-    whole: Optimization, turns: int, m: Model, problem: Problem, now: Carried, key: jax.Array
+def _run_multiple_shooting(
+    whole: Optimization,
+    num_iterations: int,
+    m: Model,
+    problem: Problem,
+    now: Carried,
+    key: jax.Array,
 ) -> Carried:
     d, form = whole.d, whole.form.multiple_shooting
     states = jax.vmap(lambda rows: d.replace(**rows))(now["states"])
@@ -253,14 +263,14 @@ def _pieces(
         problem,
         nodes=form.nodes,
         states=states,
-        iterations=turns,
+        iterations=num_iterations,
         tolerance=form.tolerance,
         regularization=now["mu"],
     )
     return {
         "ctrl": found.ctrl,
         "cost": found.cost,
-        "ended": found.iterations < turns,
+        "ended": found.iterations < num_iterations,
         "mu": found.regularization,
         "states": {name: getattr(found.states, name) for name in _SEARCH_STATE_FIELDS},
         "gains": found.gains,
@@ -272,24 +282,29 @@ def _adam(whole: Optimization) -> Any:
 
 
 def _begin_shots(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carried:
-    now = _begin(whole, guesses, judge)
+    now = _initial_state(whole, guesses, judge)
     memory = jax.vmap(_adam(whole).init)(now["ctrl"])
     return now | {"last": now["ctrl"], "memory": memory}
 
 
-def _shots(
-    whole: Optimization, turns: int, m: Model, problem: Problem, now: Carried, key: jax.Array
+def _run_shooting(
+    whole: Optimization,
+    num_iterations: int,
+    m: Model,
+    problem: Problem,
+    now: Carried,
+    key: jax.Array,
 ) -> Carried:
     found = shoot(
         m,
         whole.d,
         now["last"],
         problem,
-        iterations=turns,
+        iterations=num_iterations,
         optimizer=_adam(whole),
         memory=now["memory"],
     )
-    best = _best(now, found.ctrl, found.cost)
+    best = _keep_better(now, found.ctrl, found.cost)
     return best | {"last": found.last, "memory": found.memory}
 
 
@@ -297,13 +312,13 @@ def _begin_samples(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Ca
     form = whole.form.sampling
     knots = whole.guesses(form.knots)
     sigma = jnp.full_like(knots, form.sigma)
-    return _begin(whole, guesses, judge) | {"knots": knots, "sigma": sigma}
+    return _initial_state(whole, guesses, judge) | {"knots": knots, "sigma": sigma}
 
 
 def _samples(
     name: str,
     whole: Optimization,
-    turns: int,
+    num_iterations: int,
     m: Model,
     problem: Problem,
     now: Carried,
@@ -319,20 +334,20 @@ def _samples(
         key,
         steps=whole.steps,
         samples=form.samples,
-        iterations=turns,
+        iterations=num_iterations,
         sigma=now["sigma"],
         interpolation=form.interpolation,
         **own,
     )
-    best = _best(now, found.ctrl, found.cost)
+    best = _keep_better(now, found.ctrl, found.cost)
     return best | {"knots": found.knots, "sigma": found.sigma}
 
 
 _INITIAL_SEARCH = {"cost": jnp.inf, "mu": 0.0}
 _METHOD_FUNCTIONS: dict[str, tuple[Callable[..., Carried], Callable[..., Carried]]] = {
     "ilqr": (_begin_ilqr, _ilqr),
-    "multiple_shooting": (_begin_pieces, _pieces),
-    "shoot": (_begin_shots, _shots),
+    "multiple_shooting": (_begin_pieces, _run_multiple_shooting),
+    "shoot": (_begin_shots, _run_shooting),
     "predictive_sampling": (_begin_samples, partial(_samples, "predictive_sampling")),
     "mppi": (_begin_samples, partial(_samples, "mppi")),
     "cem": (_begin_samples, partial(_samples, "cem")),

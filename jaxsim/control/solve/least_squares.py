@@ -55,7 +55,7 @@ def least_squares(
     close = 16 * jnp.finfo(x.dtype).eps
     unit = jnp.eye(n, dtype=x.dtype)
 
-    def turn(now: _Iteration) -> _Iteration:
+    def iterate(now: _Iteration) -> _Iteration:
         r, J = value_and_jacobian(residuals, now.tried)
         better = (jnp.sum(r * r) < jnp.sum(now.r * now.r)) | (now.number == 0)
         x, r, J = (
@@ -77,7 +77,7 @@ def least_squares(
     nothing, none = jnp.zeros(k, x.dtype), jnp.zeros((k, n), x.dtype)
     damping, number = jnp.asarray(_INITIAL_DAMPING, x.dtype), jnp.zeros((), jnp.int32)
     start = _Iteration(number, x, x, nothing, none, damping, jnp.zeros((), bool))
-    end = lax.while_loop(lambda s: ~s.ended & (s.number < iterations), turn, start)
+    end = lax.while_loop(lambda s: ~s.ended & (s.number < iterations), iterate, start)
     return end.x
 
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-MAX_ITERATIONS = 32  # 4e9 steps
+_MAX_DOUBLING_STEPS = 32  # 4e9 steps
 
 
 def riccati(A: jax.Array, B: jax.Array, Q: jax.Array, R: jax.Array) -> jax.Array:
@@ -41,5 +41,5 @@ def riccati(A: jax.Array, B: jax.Array, Q: jax.Array, R: jax.Array) -> jax.Array
         return (A @ W_A, (G + G.T) / 2, (H + H.T) / 2), None
 
     G = B @ jnp.linalg.solve(R, B.T)
-    (_, _, P), _ = lax.scan(double, (A, G, Q), None, length=MAX_ITERATIONS)
+    (_, _, P), _ = lax.scan(double, (A, G, Q), None, length=_MAX_DOUBLING_STEPS)
     return P

@@ -42,20 +42,20 @@ def _hook_outputs(hook: Callable, *given: Any) -> Any:
     found: list[Any] = []
 
     def record_shapes(*given: Any) -> None:
-        found.append(jax.tree.map(_shape, hook(*given), is_leaf=lambda x: x is None))
+        found.append(jax.tree.map(_shape_and_type, hook(*given), is_leaf=lambda x: x is None))
 
     jax.eval_shape(record_shapes, *given)
     return found[0]
 
 
-def _shape(x: Any) -> Any:
+def _shape_and_type(x: Any) -> Any:
     """Return the shape and type of an array or number; anything else as it is."""
     if isinstance(x, (bool, int, float, complex)):
         return jax.ShapeDtypeStruct((), np.result_type(x))
     return jax.ShapeDtypeStruct(x.shape, x.dtype) if hasattr(x, "dtype") else x
 
 
-def _fault(env: Any, hook: str, expected: str, got: Any, cure: str = "") -> ValueError:
+def _hook_error(env: Any, hook: str, expected: str, got: Any, cure: str = "") -> ValueError:
     is_array = isinstance(got, jax.ShapeDtypeStruct)
     told = f"{got.dtype} of shape {got.shape}" if is_array else f"{type(got).__name__} {got!r}"
     end = f"; {cure}" if cure else ""
@@ -70,7 +70,7 @@ def _is_real(x: Any) -> bool:
 def _action_size(env: Any) -> int:
     size = env.action_size
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
-        raise _fault(env, "action_size", "a whole number, at least 0", size)
+        raise _hook_error(env, "action_size", "a whole number, at least 0", size)
     return int(size)
 
 
@@ -78,7 +78,7 @@ def _check_world(env: Any, hook: str, got: Any) -> None:
     """Raise ValueError for a Data whose state has another shape or type."""
     if not isinstance(got, Data):
         cure = "return d.replace(qpos=...)" if hook == "start" else "return d.replace(ctrl=...)"
-        raise _fault(env, hook, "a Data", got, cure)
+        raise _hook_error(env, hook, "a Data", got, cure)
     for name in sorted(KEPT_STATE_FIELDS):
         old, new = getattr(env.begin, name), getattr(got, name)
         if old is None and new is None:
@@ -88,7 +88,7 @@ def _check_world(env: Any, hook: str, got: Any) -> None:
             cure = ""
             if old is not None and new is not None and old.shape == new.shape:
                 cure = f"write .astype(d.{name}.dtype)"
-            raise _fault(env, hook, f"{name} as {want}", new, cure)
+            raise _hook_error(env, hook, f"{name} as {want}", new, cure)
 
 
 def _check_observation(env: Any, got: Any) -> None:
@@ -96,18 +96,18 @@ def _check_observation(env: Any, got: Any) -> None:
     if isinstance(got, Mapping):
         for name, x in got.items():
             if not isinstance(name, str) or not _is_real(x):
-                raise _fault(env, f"observe[{name!r}]", "a real array", x)
+                raise _hook_error(env, f"observe[{name!r}]", "a real array", x)
         if not got:
-            raise _fault(env, "observe", expected, got)
+            raise _hook_error(env, "observe", expected, got)
     elif not _is_real(got) or not got.shape:
         cure = "write jnp.atleast_1d(...)" if _is_real(got) else "join parts by jnp.concatenate"
-        raise _fault(env, "observe", expected, got, cure)
+        raise _hook_error(env, "observe", expected, got, cure)
 
 
 def _check_number(env: Any, hook: str, got: Any) -> None:
     if not _is_real(got) or got.shape:
         cure = "take one entry, [0], or their sum" if getattr(got, "shape", ()) else ""
-        raise _fault(env, hook, "a real number, shape ()", got, cure)
+        raise _hook_error(env, hook, "a real number, shape ()", got, cure)
 
 
 def _check_flag(env: Any, got: Any) -> None:
@@ -115,12 +115,12 @@ def _check_flag(env: Any, got: Any) -> None:
         cure = "compare with a limit, d.qpos[2] < 0.3"
         if getattr(got, "shape", ()):
             cure = "take one entry, [0], or jnp.any(...)"
-        raise _fault(env, "terminal", "bool, shape ()", got, cure)
+        raise _hook_error(env, "terminal", "bool, shape ()", got, cure)
 
 
 def _check_metrics(env: Any, got: Any) -> None:
     if not isinstance(got, Mapping) or not all(isinstance(name, str) for name in got):
-        raise _fault(env, "metrics", "a dict of numbers by name", got)
+        raise _hook_error(env, "metrics", "a dict of numbers by name", got)
     for name, x in got.items():
         _check_number(env, f"metrics[{name!r}]", x)
 
@@ -128,10 +128,10 @@ def _check_metrics(env: Any, got: Any) -> None:
 def _check_range(env: Any, size: int) -> None:
     found = _hook_outputs(env.action_range)
     if not isinstance(found, tuple | list) or len(found) != 2:
-        raise _fault(env, "action_range", "a pair (least, largest)", found)
+        raise _hook_error(env, "action_range", "a pair (least, largest)", found)
     for x in found:
         if not _is_real(x) or x.shape != (size,):
-            raise _fault(env, "action_range", f"two real arrays of shape ({size},)", x)
+            raise _hook_error(env, "action_range", f"two real arrays of shape ({size},)", x)
 
 
 # --- arguments ---

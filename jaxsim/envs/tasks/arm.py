@@ -91,14 +91,23 @@ class Arm(Env):
         box = d.qpos[9:12]
         columns = d.xmat[name2id(m, "body", "box"), :, :2].ravel()
         return jnp.concatenate(
-            [d.qpos[:9], d.qvel[:9], d.ctrl, _tip(m, d), box, columns, d.qvel[9:], d.userdata - box]
+            [
+                d.qpos[:9],
+                d.qvel[:9],
+                d.ctrl,
+                _tip_position(m, d),
+                box,
+                columns,
+                d.qvel[9:],
+                d.userdata - box,
+            ]
         )
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """Return the reward of the module's documentation."""
         box = after.qpos[9:12]
         there = 1.0 - jnp.tanh(5.0 * _distance(box, after.userdata))
-        near = 1.0 - jnp.tanh(5.0 * _distance(box, _tip(m, after)))
+        near = 1.0 - jnp.tanh(5.0 * _distance(box, _tip_position(m, after)))
         return there + 0.3 * near - 0.005 * jnp.sum(action * action)
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
@@ -136,7 +145,7 @@ class ArmLift(Arm):
         return box.at[2].add(jax.random.uniform(key, (), box.dtype, 0.1, 0.25))
 
 
-def _tip(m: Model, d: Data) -> jax.Array:
+def _tip_position(m: Model, d: Data) -> jax.Array:
     return d.site_xpos[name2id(m, "site", "tip")]
 
 

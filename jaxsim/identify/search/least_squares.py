@@ -135,17 +135,17 @@ def search_many(
     advance = jax.vmap(functools.partial(_advance, chart))
     rows = jax.eval_shape(derive, x)[0].shape[1]
 
-    def turn(s: _Search) -> _Search:
+    def iterate(s: _Search) -> _Search:
         return advance(s, *derive(s.tried))
 
     # the first iteration evaluates the cost and the derivative of the start
-    start = jax.vmap(lambda x: _begin(x, rows, iterations))(x)
-    end = lax.while_loop(lambda s: jnp.any(~s.done & (s.k <= iterations)), turn, start)
+    start = jax.vmap(lambda x: _initial_search(x, rows, iterations))(x)
+    end = lax.while_loop(lambda s: jnp.any(~s.done & (s.k <= iterations)), iterate, start)
     converged = end.done & jnp.isfinite(end.cost)
     return Solution(end.x, end.cost, end.history, end.k - 1, converged, end.triangle)
 
 
-def _begin(x: jax.Array, rows: int, iterations: int) -> _Search:
+def _initial_search(x: jax.Array, rows: int, iterations: int) -> _Search:
     side = x.size + 1
     number = x.dtype
     return _Search(
@@ -187,7 +187,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     slope = jnp.maximum(chart.slope(x), jnp.finfo(r.dtype).tiny)
     scale = jnp.where(take, jnp.maximum(s.scale, norms / slope), s.scale)
     J, before = triangle[:, :-1] / slope[None], triangle[:, -1]
-    step = _step(J, before, jnp.where(scale > 0, scale, 1), damping)
+    step = _damped_step(J, before, jnp.where(scale > 0, scale, 1), damping)
     hoped = _predicted_decrease(J, before, step)
     tried, step = chart.apply_change(x, step)
     least = jnp.where(take, cost, s.cost)
@@ -246,7 +246,7 @@ def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.linalg.qr(rest, mode="r"), jnp.sqrt(jnp.sum(J * J, 0))
 
 
-def _step(J: jax.Array, r: jax.Array, scale: jax.Array, damping: jax.Array) -> jax.Array:
+def _damped_step(J: jax.Array, r: jax.Array, scale: jax.Array, damping: jax.Array) -> jax.Array:
     """Return the step for a damping, (n,)."""
     U, S, Vt = jnp.linalg.svd(J / scale[None], full_matrices=False)
     return -(S * (U.T @ r) / (S * S + damping)) @ Vt / scale

@@ -11,7 +11,7 @@ from jaxsim.identify.search.least_squares import Solution
 from jaxsim.optional import require
 
 
-def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solution:
+def minimize_with_optax(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solution:
     """Descend along the gradient by a transformation of optax; return the best unknowns.
 
     Args:
@@ -47,7 +47,9 @@ def descend(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solut
     )
 
 
-def by_optimistix(problem: Problem, solver: Any, x: jax.Array, *, iterations: int) -> Solution:
+def minimize_with_optimistix(
+    problem: Problem, solver: Any, x: jax.Array, *, iterations: int
+) -> Solution:
     """Minimize by a least-squares solver of optimistix.
 
     Args:

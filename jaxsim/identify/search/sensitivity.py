@@ -48,7 +48,7 @@ def changed_leaves(m: Model, new: Model) -> dict[int, jax.Array]:
     return {i: b for i, (a, b) in pairs if a is not b and b.size}
 
 
-def with_leaves(m: Model, leaves: Mapping[int, jax.Array]) -> Model:
+def replace_leaves(m: Model, leaves: Mapping[int, jax.Array]) -> Model:
     """Return a model with some leaves replaced, by their index."""
     own, structure = jax.tree.flatten(m)
     model: Model = jax.tree.unflatten(structure, [leaves.get(i, a) for i, a in enumerate(own)])
@@ -76,7 +76,7 @@ def sensitivities(
     """
     given = (start, motion, change)
     worlds, directions = change.state["qvel"].shape[:2]
-    tile = _tile(worlds, max(_MAX_LANES // directions, 1))
+    tile = _tile_size_of(worlds, max(_MAX_LANES // directions, 1))
     if tile == worlds:
         return _tile_sensitivities(m, given, observe)
     tiles = jax.tree.map(lambda a: a.reshape(worlds // tile, tile, *a.shape[1:]), given)
@@ -85,7 +85,7 @@ def sensitivities(
     return rolled
 
 
-def _tile(worlds: int, most: int) -> int:
+def _tile_size_of(worlds: int, most: int) -> int:
     """Return how many worlds run together: a divisor of `worlds`, unless all are small."""
     tile = max(n for n in range(1, min(worlds, most) + 1) if worlds % n == 0)
     return tile if 4 * tile >= most else worlds
@@ -97,10 +97,10 @@ def _tile_sensitivities(m: Model, given: tuple, observe: Observe) -> tuple[jax.A
     shared = jax.tree.map(lambda a: jnp.asarray(a)[..., None], m)
 
     def model(fields: dict[int, Array]) -> Model:
-        return unpack_record(with_leaves(shared, fields), 1)
+        return unpack_record(replace_leaves(shared, fields), 1)
 
     start = unpack_record(start, 1).replace(**motion.state)
-    first = _first_change(start, change.state)
+    first = _state_tangents(start, change.state)
 
     def advance(carry: tuple, now: tuple) -> tuple:
         d, d_state = carry
@@ -108,7 +108,7 @@ def _tile_sensitivities(m: Model, given: tuple, observe: Observe) -> tuple[jax.A
         varied = {} if d_ctrl is None else {"ctrl": ctrl}
 
         def one_step(fields: dict, state: list, inputs: dict) -> tuple:
-            before = _with_state(d, state).replace(**{"ctrl": ctrl} | inputs)
+            before = _set_state(d, state).replace(**{"ctrl": ctrl} | inputs)
             after = _carried_fields(step(model(fields), before), d)
             return (observe(before, after), _state(after)), after
 
@@ -141,7 +141,7 @@ def _state(d: Data) -> list[Array]:
     return [a for a in leaves if jnp.issubdtype(a.dtype, jnp.floating)]
 
 
-def _with_state(d: Data, state: list[Array]) -> Data:
+def _set_state(d: Data, state: list[Array]) -> Data:
     """Return a world with a state of `_state`."""
     leaves, structure = jax.tree.flatten(_moving(d))
     rest = iter(state)
@@ -154,7 +154,7 @@ def _moving(d: Data) -> Data:
     return d.replace(**dict.fromkeys(_IGNORED_FIELDS))
 
 
-def _first_change(start: Data, change: dict[str, Array]) -> list[Array]:
+def _state_tangents(start: Data, change: dict[str, Array]) -> list[Array]:
     """Return tangents of all of `_state`, from those of positions, velocities and activations."""
     directions = len(change["qvel"])
     zero = jax.tree.map(lambda a: jnp.zeros((directions, *a.shape), a.dtype), start)

@@ -125,7 +125,7 @@ def calculate_intervals(r, J, alpha: float = 0.05) -> tuple[np.ndarray, np.ndarr
     return u.covariance, u.quantile(1 - alpha) * u.sd
 
 
-def of_values(
+def value_uncertainty(
     parameters: Parameters, theta: jax.Array, covariance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return covariance and standard deviations of the values, by the slopes of their maps.

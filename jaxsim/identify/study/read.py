@@ -13,10 +13,10 @@ from jaxsim.identify.forms import Form, linear, log, pseudo_inertia, scale
 from jaxsim.identify.parameter import Parameters, parameters
 from jaxsim.identify.residual import Problem
 from jaxsim.identify.sequences import Sequence
-from jaxsim.identify.study.first import first_state
 from jaxsim.identify.study.form import DataForm, ParameterForm, Study
+from jaxsim.identify.study.initial_state import first_state
 from jaxsim.identify.timeseries import TimeSeries, read_series
-from jaxsim.io.config import Places, check_memory, is_file, read_config
+from jaxsim.io.config import SettingLocations, check_memory, is_file, read_config
 from jaxsim.io.load import load_model
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
@@ -59,37 +59,37 @@ def read_study(
       ConfigError: a setting is wrong; cites its line.
       ModelError: the model is wrong.
     """
-    study, places = read_config(file, Study, changes)
-    m = _model(study, places)
+    study, locations = read_config(file, Study, changes)
+    m = _model(study, locations)
     if not study.data:
-        raise places.error("data", "expected at least one recording")
-    found = _parameters(m, study, places)
+        raise locations.error("data", "expected at least one recording")
+    found = _parameters(m, study, locations)
     given = [(Path(p),) for p in recordings]
-    entries = [(i, f, _files(places, f)) for i, f in enumerate(study.data)]
+    entries = [(i, f, _files(locations, f)) for i, f in enumerate(study.data)]
     if given:
         last = len(study.data) - 1
         entries = [(min(i, last), study.data[min(i, last)], paths) for i, paths in enumerate(given)]
-    common = _Common(m, study, places, set())
+    common = _Common(m, study, locations, set())
     data = tuple(_sequence(common, ("data", i), form, paths) for i, form, paths in entries)
     held = tuple(
-        _sequence(common, ("held", i), form, _files(places, form))
+        _sequence(common, ("held", i), form, _files(locations, form))
         for i, form in enumerate(study.held)
     )
     for pattern in study.sigmas:
         if pattern not in common.used:
-            raise places.error(("sigmas", pattern), f"nothing is measured of {pattern!r}")
+            raise locations.error(("sigmas", pattern), f"nothing is measured of {pattern!r}")
     for table, sequences in (("data", data), ("held", held)):
         for i, sequence in enumerate(sequences):
             entry = (table, min(i, len(getattr(study, table)) - 1))
             try:
                 problem = Problem(m, found, sequence)
             except ValueError as error:
-                raise places.error(entry, str(error)) from None
-            check_memory(places, _needs(problem, study))
+                raise locations.error(entry, str(error)) from None
+            check_memory(locations, _memory_needs(problem, study))
     return Reading(study, m, found, data, held)
 
 
-def _needs(problem: Problem, study: Study) -> dict[str, float]:
+def _memory_needs(problem: Problem, study: Study) -> dict[str, float]:
     """Return a lower bound of the bytes that a fit needs, by the setting that determines it."""
     how, item = study.fit, float(np.dtype(problem.m.qpos0.dtype).itemsize)
     together = how.starts if how.batch is None else min(how.starts, how.batch)
@@ -101,42 +101,44 @@ def _needs(problem: Problem, study: Study) -> dict[str, float]:
     }
 
 
-def _model(study: Study, places: Places) -> Model:
-    path = places.folder / study.model
+def _model(study: Study, locations: SettingLocations) -> Model:
+    path = locations.folder / study.model
     if not is_file(path):
-        raise places.error("model", f"there is no file '{_short(path)}'")
+        raise locations.error("model", f"there is no file '{_shorten_path(path)}'")
     try:
         m = load_model(path, free=study.free)
     except InputError:
         raise
     except ValueError as error:
-        raise places.error("free", str(error)) from None
+        raise locations.error("free", str(error)) from None
     if study.timestep is not None:
         step = jnp.asarray(study.timestep, m.qpos0.dtype)
         if not step > 0:
-            raise places.error("timestep", f"{study.timestep} is 0 in the precision of the model")
+            raise locations.error(
+                "timestep", f"{study.timestep} is 0 in the precision of the model"
+            )
         m = m.replace(opt=m.opt.replace(timestep=step))
     return m
 
 
-def _files(places: Places, form: DataForm) -> tuple[Path, ...]:
+def _files(locations: SettingLocations, form: DataForm) -> tuple[Path, ...]:
     """Return the files of a recording."""
     names = (form.measured,) if isinstance(form.measured, str) else form.measured
-    return tuple(places.folder / name for name in names)
+    return tuple(locations.folder / name for name in names)
 
 
-def _parameters(m: Model, study: Study, places: Places) -> Parameters:
+def _parameters(m: Model, study: Study, locations: SettingLocations) -> Parameters:
     forms: dict[str, Form] = {}
     for name, form in study.parameters.items():
         try:
             forms[name] = _form(form)
             parameters(m, {name: forms[name]})
         except (ValueError, TypeError) as error:
-            raise places.error(("parameters", name), str(error)) from None
+            raise locations.error(("parameters", name), str(error)) from None
     try:
         return parameters(m, forms)
     except ValueError as error:
-        raise places.error("parameters", str(error)) from None
+        raise locations.error("parameters", str(error)) from None
 
 
 def _form(form: ParameterForm) -> Form:
@@ -159,7 +161,7 @@ class _Common(NamedTuple):
 
     m: Model
     study: Study
-    places: Places
+    locations: SettingLocations
     used: set[str]
 
 
@@ -167,25 +169,25 @@ def _sequence(
     common: _Common, at: tuple[str, int], form: DataForm, paths: tuple[Path, ...]
 ) -> Sequence:
     """Return a recording, of one file or of several."""
-    m, places = common.m, common.places
+    m, locations = common.m, common.locations
     if not paths:
-        raise places.error((*at, "measured"), "expected at least one file, got an empty list")
-    logs = [_series(places, (*at, "measured"), path, form.columns) for path in paths]
+        raise locations.error((*at, "measured"), "expected at least one file, got an empty list")
+    logs = [_series(locations, (*at, "measured"), path, form.columns) for path in paths]
     names = [n for series in logs for n in series.names]
     for column, name in form.columns.items():
         if name not in (*names, "time"):
-            raise places.error((*at, "columns", column), f"no file has a column {column!r}")
+            raise locations.error((*at, "columns", column), f"no file has a column {column!r}")
     commanded = [tuple(n for n in x.names if n.startswith(_CONTROL_PREFIX)) for x in logs]
-    measured = _measured_signals(places, at, form, logs)
+    measured = _measured_signals(locations, at, form, logs)
     if form.end is not None:
-        measured = [x.between(x.times[0], form.end) for x in measured]
+        measured = [x.slice_time(x.times[0], form.end) for x in measured]
     controls = [x.select(c) for x, c in zip(logs, commanded, strict=True) if c]
     if form.controls is not None:
-        path = places.folder / form.controls
-        controls = [_series(places, (*at, "controls"), path, form.columns)]
+        path = locations.folder / form.controls
+        controls = [_series(locations, (*at, "controls"), path, form.columns)]
     if len(controls) > 1:
         files = "the columns 'ctrl:...' are in several files; write them to one, and name it in"
-        raise places.error((*at, "measured"), f"{files} 'controls'")
+        raise locations.error((*at, "measured"), f"{files} 'controls'")
     ctrl = None
     if controls:
         actuators = tuple(n.removeprefix(_CONTROL_PREFIX) for n in controls[0].names)
@@ -198,7 +200,7 @@ def _sequence(
         return Sequence(
             measured[0] if len(measured) == 1 else measured,
             ctrl=ctrl,
-            initial=_initial(m, form, measured, _begin(form, ctrl, measured)),
+            initial=_read_initial_state(m, form, measured, _initial_time(form, ctrl, measured)),
             sigma=sigma or None,
             estimate=form.estimate,
             hold=form.hold,
@@ -206,11 +208,11 @@ def _sequence(
             name=paths[0].stem,
         )
     except ValueError as error:
-        raise places.error(at, str(error)) from None
+        raise locations.error(at, str(error)) from None
 
 
 def _measured_signals(
-    places: Places, at: tuple[str, int], form: DataForm, logs: list[TimeSeries]
+    locations: SettingLocations, at: tuple[str, int], form: DataForm, logs: list[TimeSeries]
 ) -> list[TimeSeries]:
     """Return the selected signals of each file that has some."""
     there = [tuple(n for n in x.names if not n.startswith(_CONTROL_PREFIX)) for x in logs]
@@ -219,7 +221,7 @@ def _measured_signals(
             known = [n for names in there for n in names]
             otherwise = "; there are: " + ", ".join(known)
             message = f"no signal {pattern!r}{remedy(pattern, known, otherwise)}"
-            raise places.error((*at, "signals", i), message)
+            raise locations.error((*at, "signals", i), message)
     found = []
     for series, names in zip(logs, there, strict=True):
         if form.signals:
@@ -228,7 +230,7 @@ def _measured_signals(
         if names:
             found.append(series.select(names))
     if not found:
-        raise places.error((*at, "measured"), "no file has a signal to fit")
+        raise locations.error((*at, "measured"), "no file has a signal to fit")
     return found
 
 
@@ -243,7 +245,7 @@ def _sigmas(
         # a sigma for a signal that is not selected is no error
         if not any(_is_named(n, pattern) for n in names):
             message = f"nothing is measured of {pattern!r}"
-            raise common.places.error((*at, "sigmas", pattern), message)
+            raise common.locations.error((*at, "sigmas", pattern), message)
     for pattern in common.study.sigmas:
         if any(_is_named(n, pattern) for n in names):
             common.used.add(pattern)
@@ -264,7 +266,7 @@ def _is_named(name: str, pattern: str) -> bool:
     return pattern in (name, name.split("[")[0]) or fnmatchcase(name, pattern)
 
 
-def _begin(form: DataForm, ctrl: TimeSeries | None, measured: list[TimeSeries]) -> float:
+def _initial_time(form: DataForm, ctrl: TimeSeries | None, measured: list[TimeSeries]) -> float:
     """Return the initial time of the motion, as for `Sequence.start`."""
     if form.start is not None:
         return form.start
@@ -272,7 +274,7 @@ def _begin(form: DataForm, ctrl: TimeSeries | None, measured: list[TimeSeries]) 
     return min((float(x.times[0]) for x in series if len(x.times)), default=0.0)
 
 
-def _initial(m: Model, form: DataForm, measured: list[TimeSeries], begin: float) -> Any:
+def _read_initial_state(m: Model, form: DataForm, measured: list[TimeSeries], begin: float) -> Any:
     """Return the initial state: of the model, a keyframe, the first samples, or given numbers."""
     d = make_data(m)
     if form.key is not None:
@@ -289,16 +291,18 @@ def _initial(m: Model, form: DataForm, measured: list[TimeSeries], begin: float)
 
 
 def _series(
-    places: Places, at: tuple[str | int, ...], path: Path, columns: dict[str, str]
+    locations: SettingLocations, at: tuple[str | int, ...], path: Path, columns: dict[str, str]
 ) -> TimeSeries:
     try:
         return read_series(path, columns)
     except OSError as error:
-        raise places.error(at, f"'{_short(path)}' cannot be read: {error.strerror}") from None
+        raise locations.error(
+            at, f"'{_shorten_path(path)}' cannot be read: {error.strerror}"
+        ) from None
     except ValueError as error:
-        raise places.error(at, str(error)) from None
+        raise locations.error(at, str(error)) from None
 
 
-def _short(path: Path) -> str:
+def _shorten_path(path: Path) -> str:
     text = str(path)
     return text if len(text) <= 200 else f"{text[:200]}..."

@@ -83,10 +83,10 @@ _LAW_OF_GAIN = {
 def parameters_of(m: Model, i: int) -> dict[str, tuple[Columns, ...]]:
     """Return the parameters of an actuator by name: the numbers that each component sets."""
     filtered = _FILTER_PARAMETERS if m.actuator_dyntype[i] in _FILTERED_DYNTYPES else {}
-    return {**_ACTUATOR_LAWS.get(_law(m, i), {}), **filtered}
+    return {**_ACTUATOR_LAWS.get(_actuator_law(m, i), {}), **filtered}
 
 
-def _law(m: Model, i: int) -> str:
+def _actuator_law(m: Model, i: int) -> str:
     """Return the law of an actuator, a key of `_ACTUATOR_LAWS`; "" if it has none of these."""
     gain, bias = (np.asarray(getattr(m, n), np.float64)[i] for n in (GAIN, BIAS))
     kind, spec = m.actuator_gaintype[i], m.actuator_ctrlspec[i]

@@ -29,14 +29,14 @@ _SIZED_TYPES = (
 def densities(m: Model) -> np.ndarray:
     """Return the density of each geom that determines its mass, nan for others, (ngeom,)."""
     found = np.full(m.ngeom, np.nan)
-    for row in _rows(m).values():
+    for row in _inertia_rows(m).values():
         found[row[0]] = np.nan if row[1] is not None else row[2]
     return found
 
 
 def check_geoms(m: Model, key: str, field: str, ids: np.ndarray) -> None:
     """Raise ValueError if geoms have no such number, or its effect on inertias is not known."""
-    rows = _rows(m)
+    rows = _inertia_rows(m)
     for i in map(int, ids):
         name = m.names["geom"][i] or i
         if "body_matter" not in m.structure:
@@ -69,7 +69,7 @@ def with_reshaped_geoms(m: Model, changed: Mapping[str, jax.Array], geoms: np.nd
     """
     values: dict[str, Any] = {n: v for n, v in changed.items() if n != DENSITY_FIELD}
     new = m.replace(**values)
-    rows = _rows(m)
+    rows = _inertia_rows(m)
     bodies = np.unique([m.geom_bodyid[i] for i in geoms if int(i) in rows]).astype(int)
     if not bodies.size:
         return new
@@ -80,7 +80,7 @@ def with_reshaped_geoms(m: Model, changed: Mapping[str, jax.Array], geoms: np.nd
     )
 
 
-def _rows(m: Model) -> dict[int, tuple]:
+def _inertia_rows(m: Model) -> dict[int, tuple]:
     """Return the parts of inferred inertias, by geom; see `compile/body/masses.py`."""
     table = m.body_matter if "body_matter" in m.structure else ()
     return {row[0]: row for of in table if of for row in of[2]}

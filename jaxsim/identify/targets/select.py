@@ -20,7 +20,7 @@ import numpy as np
 
 from jaxsim.identify.targets import actuators, geometry
 from jaxsim.model.model import Model
-from jaxsim.model.switch.switches import without_slot
+from jaxsim.model.switch.switches import explain_missing_slot
 from jaxsim.spelling import remedy
 
 SIGNAL_FIELDS = ("sensor", "qpos", "qvel", "ctrl")
@@ -51,13 +51,14 @@ class Write(NamedTuple):
     Attributes:
       field: "body_mass", "opt.gravity"; "inertia" and "body_quat+" (a rotation) are not set by
         number.
-      places: flat addresses in the field, (n,); ids of the objects where it is not set by number.
+      addresses: flat addresses in the field, (n,); ids of the objects where it is not set by
+        number.
       sign: factor of the parameter, () or (n,).
       owner: index in the target's numbers of each, (n,); None: one for each, in order.
     """
 
     field: str
-    places: np.ndarray
+    addresses: np.ndarray
     sign: float | np.ndarray = 1.0
     owner: np.ndarray | None = None
 
@@ -114,7 +115,7 @@ def select_target(m: Model, key: str, inertia: bool = False) -> ParameterTarget:
     if field == "rotation":
         return _orientation_target(m, key, kind, ids)
     if kind == "actuator" and field in actuators.ACTUATOR_PARAMETERS:
-        return _of_actuators(m, key, name, str(field), component)
+        return _select_actuator_parameter(m, key, name, str(field), component)
     if kind == "geom" and field in ("size", "density"):
         geometry.check_geoms(m, key, f"geom_{field}", ids)
         return _numbers(m, key, f"geom_{field}", ids, component, kind)
@@ -162,7 +163,7 @@ def _whole_field(m: Model, key: str, name: str, component: int | None) -> Parame
     return _numbers(m, key, name, items, component, kind)
 
 
-def _of_actuators(
+def _select_actuator_parameter(
     m: Model, key: str, pattern: str, name: str, component: int | None
 ) -> ParameterTarget:
     """Return a parameter of actuators; the first number of each gives its present value."""
@@ -191,16 +192,18 @@ def _numbers(
     if component is None and Model.fields.get(field) and Model.fields[field].kind == "quat":
         raise ValueError(f"{key}: four numbers of a quaternion are not free; use '/rotation'")
     columns = np.arange(width) if component is None else np.array([component])
-    places = (ids[:, None] * width + columns).ravel()
+    addresses = (ids[:, None] * width + columns).ravel()
     names = [_label(m, field, kind, int(i)) for i in ids]
     ends = [f"[{c}]" for c in columns] if width > 1 and component is None else [""]
     head = key if len(names) == len(ends) == 1 else key.split(":")[0]
     labels = (
         [key]
-        if len(places) == 1
+        if len(addresses) == 1
         else [_number_names(key, kind, head, n, e) for n in names for e in ends]
     )
-    return ParameterTarget("field", tuple(labels), array.ravel()[places], (Write(field, places),))
+    return ParameterTarget(
+        "field", tuple(labels), array.ravel()[addresses], (Write(field, addresses),)
+    )
 
 
 def _number_names(key: str, kind: str, head: str, name: str, end: str) -> str:
@@ -261,6 +264,6 @@ def check_present(m: Model, key: str, field: str, ids: np.ndarray) -> None:
     """Raise ValueError for a number that has no effect in any program of the model."""
     if field == "actuator_delay":
         raise ValueError(f"{key}: identify the delay of a control as 'ctrl:name/delay'")
-    reason = without_slot(m.structure, field, ids)
+    reason = explain_missing_slot(m.structure, field, ids)
     if reason is not None:
         raise ValueError(f"{key}: {field} {reason}")

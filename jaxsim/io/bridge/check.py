@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.fields import Record
-from jaxsim.model.places import time_indices
+from jaxsim.model.indices import time_indices
 
 
 def check_same_model(function: str, model: Any, data: Any) -> None:

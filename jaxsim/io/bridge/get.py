@@ -15,7 +15,7 @@ from jaxsim.enums import SleepState, SolverType
 from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import sparse_pattern
 from jaxsim.model.data import ALWAYS_KEPT, JUST_AWAKE, ROW_FIELDS, SLEEP_FIELDS, Contact, Data
-from jaxsim.model.places import time_indices
+from jaxsim.model.indices import time_indices
 from jaxsim.physics.history.clock import clock_low
 
 # Poses that MuJoCo does not recompute for sleeping trees, with the tables of their bodies.
@@ -72,16 +72,16 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     """
     check_same_model("get_data_into", model, data)
     check_one_world("get_data_into", model, d)
-    d = _in_double(model, jax.device_get(d))
+    d = _to_double_precision(model, jax.device_get(d))
     mujoco = _package(model)
     for name in ALWAYS_KEPT - SLEEP_FIELDS - {"solver_niter"}:
         if (value := getattr(d, name)) is not None:
-            _write(model, data, name, value)
+            _write_field(model, data, name, value)
     _write_sleep(model, data, np.full(model.ntree, JUST_AWAKE))
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
     poses = {name: getattr(data, name).copy() for name in _POSE_FIELDS}
-    belongs = _restore(mujoco, model, data, d)
+    belongs = _recompute_in_mujoco(mujoco, model, data, d)
     if d.tree_asleep is not None:
         _write_sleep(model, data, d.tree_asleep)
     if d.contact is not None:
@@ -95,7 +95,7 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
     for name, field in Data.fields.items():
         known = hasattr(data, name) or name in _MJ_WARNING_FIELDS
         if field.nested is None and getattr(d, name) is not None and known:
-            _write(model, data, name, getattr(d, name))
+            _write_field(model, data, name, getattr(d, name))
     for name, own in poses.items():  # different rounding would wake sleeping trees
         body = getattr(model, _POSE_FIELDS[name]) if _POSE_FIELDS[name] else np.arange(model.nbody)
         asleep = data.body_awake[body] == SleepState.ASLEEP
@@ -110,7 +110,7 @@ def get_data_into(data: Any, model: Any, d: Data) -> None:
         mujoco.mj_factorM(model, data)
 
 
-def _in_double(model: Any, d: Data) -> Data:
+def _to_double_precision(model: Any, d: Data) -> Data:
     """Return a state with time and sample times in double precision."""
     if d.time_low is None:
         return d
@@ -130,7 +130,7 @@ def _package(model: Any) -> Any:
     return sys.modules[type(model).__module__.partition(".")[0]]
 
 
-def _restore(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
+def _recompute_in_mujoco(mujoco: Any, model: Any, data: Any, d: Data) -> bool:
     """Let MuJoCo compute everything at the state to which the results of `d` belong.
 
     Returns:
@@ -239,7 +239,7 @@ def _row_forces(mujoco: Any, model: Any, data: Any, d: Data) -> None:
         mujoco.mj_constraintUpdate(model, data, residual - data.efc_aref, np.zeros(1), 1)
 
 
-def _write(model: Any, data: Any, name: str, value: Any) -> None:
+def _write_field(model: Any, data: Any, name: str, value: Any) -> None:
     """Write one field of a Data."""
     if name in _COUNT_FIELDS:
         return

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from jaxsim.io.bridge.choices import check_choices, on_device
+from jaxsim.io.bridge.mjx_arguments import check_choices, move_to_device
 from jaxsim.io.bridge.model import put_model
 from jaxsim.model.allocate import Keep
 from jaxsim.model.data import Data
@@ -52,7 +52,7 @@ def make_data(
       ((1,), (1,), True)
     """
     check_choices("make_data", impl, buffers)
-    return on_device(make_data_of(_model(m), keep), device)
+    return move_to_device(make_data_of(_model(m), keep), device)
 
 
 def _model(m: Any) -> Model:

@@ -9,10 +9,10 @@ from jaxsim.compile.reference.constants import Constants
 from jaxsim.compile.reference.statistics import statistics
 from jaxsim.extend.registry import engine_plugin
 from jaxsim.io.assemble import assemble, freed_model
-from jaxsim.io.bridge.choices import check_choices, on_device
+from jaxsim.io.bridge.mjx_arguments import check_choices, move_to_device
 from jaxsim.model.derived import STATISTICS
 from jaxsim.model.model import Model, Option, Statistic
-from jaxsim.model.stored.name_text import NAME_TABLES
+from jaxsim.model.serialization.name_text import NAME_TABLES
 from jaxsim.model.switch.switches import Free
 from jaxsim.physics.arguments import check_capacity, check_smooth
 
@@ -76,7 +76,7 @@ def put_model(
         smooth=smooth,
         plugins=[engine_plugin(number) for number in model.plugin],
     )
-    return on_device(freed_model(m, free), device)
+    return move_to_device(freed_model(m, free), device)
 
 
 def _names(model: Any, table: str) -> tuple[str, ...]:

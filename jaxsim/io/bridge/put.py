@@ -7,12 +7,12 @@ import jax
 import numpy as np
 
 from jaxsim.io.bridge.check import check_same_model
-from jaxsim.io.bridge.choices import check_choices, on_device
+from jaxsim.io.bridge.mjx_arguments import check_choices, move_to_device
 from jaxsim.io.bridge.model import put_model
 from jaxsim.io.bridge.sparse import ROW_OWNERS, constraint_row_field, dense_field
 from jaxsim.model.allocate import Keep
 from jaxsim.model.data import ROW_FIELDS, Contact, Data, SolverStat
-from jaxsim.model.places import time_indices
+from jaxsim.model.indices import time_indices
 from jaxsim.physics.make_data import make_data
 
 
@@ -61,7 +61,7 @@ def put_data(
         given["solver"] = SolverStat(
             **{n: _cast_like(getattr(d.solver, n), a) for n, a in fields.items()}
         )
-    return on_device(d.replace(**given), device)
+    return move_to_device(d.replace(**given), device)
 
 
 def _mujoco_value(name: str, model: Any, data: Any, shape: tuple[int, ...]) -> Any:

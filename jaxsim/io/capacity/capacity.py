@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxsim.io.capacity.near import near_at_start
-from jaxsim.io.capacity.rest import points_at_rest
-from jaxsim.io.capacity.start import boxes_at_start
+from jaxsim.io.capacity.initial_poses import boxes_at_start
+from jaxsim.io.capacity.near_pairs import near_at_start
+from jaxsim.io.capacity.resting_contacts import points_at_rest
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import default_capacity, layout_without_capacity
 
@@ -31,17 +31,17 @@ def with_capacity(m: Model, contacts: int | None, pairs: int | None) -> Model:
     boxes = boxes_at_start(m)
     known = near_at_start(m, boxes) | {"body_rest": points_at_rest(m, boxes)}
     chosen = m.with_tables(nnear=0, **known)
-    if pairs is None and (custom := _custom(m, PAIRS)):
+    if pairs is None and (custom := _custom_capacity(m, PAIRS)):
         groups = layout_without_capacity(chosen).groups
         pairs = custom * max((len(g.kinds) for g in groups), default=1)
     m = m.with_tables(nnear=pairs, **known) if pairs else chosen
     if contacts is None:
-        contacts = _condims(m) * _custom(m, CONTACTS) or default_capacity(m)
+        contacts = _condims(m) * _custom_capacity(m, CONTACTS) or default_capacity(m)
     # At least one slot, so that `d.contact` has the same form in every model.
     return m.with_tables(ncontact=max(1, contacts))
 
 
-def _custom(m: Model, name: str) -> int:
+def _custom_capacity(m: Model, name: str) -> int:
     """Return a custom number of the file; 0 if it is absent or not positive."""
     s = m.structure
     names: Mapping[str, tuple[str, ...]] = dict(s.names)

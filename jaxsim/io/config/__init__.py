@@ -1,7 +1,7 @@
 """Configurations: TOML files parsed into dataclasses; every error gives the line."""
 
 from jaxsim.io.config.memory import check_memory as check_memory
-from jaxsim.io.config.read import Places as Places
+from jaxsim.io.config.read import SettingLocations as SettingLocations
 from jaxsim.io.config.read import is_file as is_file
 from jaxsim.io.config.read import read_config as read_config
 from jaxsim.io.config.read import setting as setting

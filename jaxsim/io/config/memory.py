@@ -5,14 +5,14 @@ from collections.abc import Mapping
 
 import jax
 
-from jaxsim.io.config.read import Places
+from jaxsim.io.config.read import SettingLocations
 
 
-def check_memory(places: Places, needs: Mapping[str, float]) -> None:
+def check_memory(locations: SettingLocations, needs: Mapping[str, float]) -> None:
     """Reject settings that need more memory than the devices have.
 
     Args:
-      places: source locations of the settings.
+      locations: source locations of the settings.
       needs: required bytes by the responsible setting, as "worlds.count"; checked in order, each
         alone.
 
@@ -22,7 +22,7 @@ def check_memory(places: Places, needs: Mapping[str, float]) -> None:
     have = memory()
     for key, need in needs.items():
         if not need <= have:
-            raise places.error(
+            raise locations.error(
                 key,
                 f"needs {_format_gibibytes(need)} of memory, there are only "
                 f"{_format_gibibytes(have)}",

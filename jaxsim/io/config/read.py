@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jaxsim.errors import ConfigError, Problem, SourceLocation
-from jaxsim.io.config.places import Path as KeyPath
-from jaxsim.io.config.places import key_lines, split_keys
+from jaxsim.errors import ConfigError, LocatedProblem, SourceLocation
+from jaxsim.io.config.toml_lines import Path as KeyPath
+from jaxsim.io.config.toml_lines import key_lines, split_keys
 from jaxsim.spelling import remedy
 
 _FormT = TypeVar("_FormT")
@@ -91,7 +91,7 @@ def setting(default: Any = dataclasses.MISSING, *, doc: str, **rule: Any) -> Any
 
 
 @dataclass(frozen=True)
-class Places:
+class SettingLocations:
     """Source locations of the settings of a configuration.
 
     Attributes:
@@ -104,7 +104,7 @@ class Places:
     lines: dict[KeyPath, int]
     changed: dict[KeyPath, str]
 
-    def place(self, path: str | KeyPath) -> SourceLocation:
+    def locate(self, path: str | KeyPath) -> SourceLocation:
         """Return the location of a setting, such as "cost.1.of"; of its table if it was not
         written."""
         keys = _keys(path) if isinstance(path, str) else path
@@ -118,7 +118,7 @@ class Places:
     def error(self, path: str | KeyPath, message: str) -> ConfigError:
         """Return the error for a setting that turns out wrong when it is used."""
         name = path if isinstance(path, str) else _name(path)
-        return ConfigError(Problem(self.place(path), f"{name}: {message}"))
+        return ConfigError(LocatedProblem(self.locate(path), f"{name}: {message}"))
 
     @property
     def folder(self) -> Path:
@@ -128,7 +128,7 @@ class Places:
 
 def read_config(
     file: str | Path, form: type[_FormT], changes: Iterable[str] = ()
-) -> tuple[_FormT, Places]:
+) -> tuple[_FormT, SettingLocations]:
     """Return the settings of a configuration file, and their source locations.
 
     Args:
@@ -144,24 +144,24 @@ def read_config(
       ConfigError: lists all errors, with their lines.
     """
     name = str(file)
-    text = _text(file, name)
+    text = _read_text(file, name)
     lines = key_lines(text, name)
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_not_toml(name, text, error)) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(Problem(SourceLocation(name), f"not TOML: {error}")) from None
+        raise ConfigError(LocatedProblem(SourceLocation(name), f"not TOML: {error}")) from None
     changed = {}
     for change in changes:
-        keys = _change(content, change)
+        keys = _apply_change(content, change)
         changed[keys] = _shorten(f"--set {change}")
-    places = Places(name, lines, changed)
-    reader = _Reader(places, [])
+    locations = SettingLocations(name, lines, changed)
+    reader = _Reader(locations, [])
     settings = reader.form(form, content, ())
     if reader.faults:
         raise ConfigError(reader.faults)
-    return typing.cast(_FormT, settings), places
+    return typing.cast(_FormT, settings), locations
 
 
 def is_file(path: Path) -> bool:
@@ -172,34 +172,38 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def _text(file: str | Path, name: str) -> str:
+def _read_text(file: str | Path, name: str) -> str:
     """Return the text of a file with Unix line breaks and without a byte order mark."""
     try:
         with open(file, "rb") as stream:
             data = stream.read(_MAX_FILE_BYTES + 1)
         if len(data) > _MAX_FILE_BYTES:
             raise ConfigError(
-                Problem(SourceLocation(name), f"larger than the limit of {_MAX_FILE_BYTES:,} bytes")
+                LocatedProblem(
+                    SourceLocation(name), f"larger than the limit of {_MAX_FILE_BYTES:,} bytes"
+                )
             )
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(Problem(SourceLocation(name, line), "not UTF-8 text")) from None
+        raise ConfigError(LocatedProblem(SourceLocation(name, line), "not UTF-8 text")) from None
     except OSError as error:
         raise ConfigError(
-            Problem(SourceLocation(name), f"cannot be read: {error.strerror}")
+            LocatedProblem(SourceLocation(name), f"cannot be read: {error.strerror}")
         ) from None
     except ValueError as error:  # a name with a null byte
-        raise ConfigError(Problem(SourceLocation(name), f"cannot be read: {error}")) from None
+        raise ConfigError(
+            LocatedProblem(SourceLocation(name), f"cannot be read: {error}")
+        ) from None
 
 
-def _not_toml(name: str, text: str, error: tomllib.TOMLDecodeError) -> Problem:
+def _not_toml(name: str, text: str, error: tomllib.TOMLDecodeError) -> LocatedProblem:
     """Return the parser's error as a fault with a line number."""
     message = str(error)
     found = re.search(r" \(at line (\d+), column \d+\)$", message)
     line = int(found[1]) if found else text.rstrip("\n").count("\n") + 1
     said = message[: found.start()] if found else message.removesuffix(" (at end of document)")
-    return Problem(SourceLocation(name, line), f"not TOML: {said}")
+    return LocatedProblem(SourceLocation(name, line), f"not TOML: {said}")
 
 
 def _keys(path: str) -> KeyPath:
@@ -221,13 +225,13 @@ def _format_value(value: Any) -> str:
     return _shorten(repr(value))
 
 
-def _change(content: dict[str, Any], change: str) -> KeyPath:
+def _apply_change(content: dict[str, Any], change: str) -> KeyPath:
     """Apply one change to the content of a file; return its path."""
     name, equals, text = _split_change(change)
     place = SourceLocation(_shorten(f"--set {change}"))
     parts = split_keys(name.strip())
     if not equals or parts is None:
-        raise ConfigError(Problem(place, "expected NAME=VALUE, such as train.worlds=64"))
+        raise ConfigError(LocatedProblem(place, "expected NAME=VALUE, such as train.worlds=64"))
     value = _value_of(text, place)
     path: list[str | int] = []
     node: Any = content
@@ -236,7 +240,7 @@ def _change(content: dict[str, Any], change: str) -> KeyPath:
         if isinstance(node, list):
             key = _index(node, part, place)
         elif not isinstance(node, dict):
-            raise ConfigError(Problem(place, f"{_name(tuple(path))} is not a table"))
+            raise ConfigError(LocatedProblem(place, f"{_name(tuple(path))} is not a table"))
         path.append(key)
         if i == len(parts) - 1:
             node[key] = value
@@ -260,12 +264,12 @@ def _value_of(text: str, place: SourceLocation) -> Any:
     except tomllib.TOMLDecodeError:
         return text
     except ConfigError as error:
-        raise ConfigError(Problem(place, error.problems[0].message)) from None
+        raise ConfigError(LocatedProblem(place, error.problems[0].message)) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(Problem(place, f"not TOML: {error}")) from None
+        raise ConfigError(LocatedProblem(place, f"not TOML: {error}")) from None
     if content.keys() != {"x"} or any(path[:1] not in ((), ("x",)) for path in lines):
         message = "expected one value; repeat --set for another setting"
-        raise ConfigError(Problem(place, message))
+        raise ConfigError(LocatedProblem(place, message))
     return content["x"]
 
 
@@ -274,15 +278,15 @@ def _index(node: list[Any], part: str, place: SourceLocation) -> int:
     if not number or int(part) >= len(node):
         entries = f"the list has {len(node)}, counted from 0" if node else "the list is empty"
         shown = part if number else repr(part)
-        raise ConfigError(Problem(place, f"there is no entry {_shorten(shown)}; {entries}"))
+        raise ConfigError(LocatedProblem(place, f"there is no entry {_shorten(shown)}; {entries}"))
     return int(part)
 
 
 class _Reader:
     """Convert TOML content to a form, and collect the errors."""
 
-    def __init__(self, places: Places, faults: list[Problem]):
-        self.places, self.faults = places, faults
+    def __init__(self, locations: SettingLocations, faults: list[LocatedProblem]):
+        self.locations, self.faults = locations, faults
 
     def form(self, form: Any, table: Any, path: KeyPath) -> Any:
         if not isinstance(table, dict):
@@ -335,4 +339,4 @@ class _Reader:
         return value
 
     def wrong(self, path: KeyPath, message: str) -> None:
-        self.faults.append(Problem(self.places.place(path), f"{_name(path)}: {message}"))
+        self.faults.append(LocatedProblem(self.locations.locate(path), f"{_name(path)}: {message}"))

@@ -10,10 +10,10 @@ from typing import Any
 def config_text(settings: Any) -> str:
     """Return settings as TOML text, which `read_config` can parse; settings that are None are left
     out."""
-    return "\n".join(_statements(settings, ())) + "\n"
+    return "\n".join(_toml_lines(settings, ())) + "\n"
 
 
-def _statements(settings: Any, path: tuple[str, ...]) -> Iterator[str]:
+def _toml_lines(settings: Any, path: tuple[str, ...]) -> Iterator[str]:
     """Yield the lines of a table: its values first, then its tables."""
     values: dict[str, Any] = dict(settings) if isinstance(settings, dict) else vars(settings)
     values = {name: value for name, value in values.items() if value is not None}
@@ -26,7 +26,7 @@ def _statements(settings: Any, path: tuple[str, ...]) -> Iterator[str]:
         header = ".".join(_key(part) for part in (*path, name))
         for table in each:
             yield f"\n[[{header}]]" if name in arrays else f"\n[{header}]"
-            yield from _statements(table, (*path, name))
+            yield from _toml_lines(table, (*path, name))
 
 
 def _is_form(value: Any) -> bool:

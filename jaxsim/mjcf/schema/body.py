@@ -333,7 +333,7 @@ COMPOSITE = row(
 WORLDBODY = row("worldbody", "*", "The body that does not move, and all others inside it.")
 
 
-def _fill(holder: Row, contents: list[Row], without: str = "") -> None:
+def _body_contents(holder: Row, contents: list[Row], without: str = "") -> None:
     holder.children.update({r.tag: r for r in contents if r.tag not in without.split()})
 
 
@@ -347,9 +347,9 @@ def _nest() -> None:
     for holder, contents in ((BODY, inside), (WORLDBODY, fixed)):
         frame, replicate = _wrappers()
         contents = [*contents, BODY, frame, replicate, COMPOSITE]
-        _fill(holder, contents)
-        _fill(frame, contents)
-        _fill(replicate, contents, without="joint freejoint")
+        _body_contents(holder, contents)
+        _body_contents(frame, contents)
+        _body_contents(replicate, contents, without="joint freejoint")
 
 
 _nest()

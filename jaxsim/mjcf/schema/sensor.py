@@ -117,7 +117,7 @@ _OF_MODEL = (
 )
 
 
-def _of(kind: str, sensors) -> list[Row]:
+def _sensors_of_kind(kind: str, sensors) -> list[Row]:
     attr = ref(kind, kind, f"{kind} that is measured", required=True)
     return [_sensor(tag, unit, doc, attr) for tag, unit, doc in sensors]
 
@@ -233,22 +233,26 @@ SENSOR = row(
     "*",
     "Sensors.",
     children=[
-        *_of("site", _AT_SITE),
+        *_sensors_of_kind("site", _AT_SITE),
         CAMPROJECTION,
         RANGEFINDER,
-        *_of("joint", _OF_JOINT),
-        *_of("tendon", _OF_TENDON),
-        *_of("actuator", _OF_ACTUATOR),
-        *_of("joint", [("jointactuatorfrc", "F", "Sum of the actuator forces at a joint.")]),
-        *_of("tendon", [("tendonactuatorfrc", "F", "Sum of the actuator forces at a tendon.")]),
-        *_of("joint", _OF_BALL + _OF_JOINT_LIMIT),
-        *_of("tendon", _OF_TENDON_LIMIT),
+        *_sensors_of_kind("joint", _OF_JOINT),
+        *_sensors_of_kind("tendon", _OF_TENDON),
+        *_sensors_of_kind("actuator", _OF_ACTUATOR),
+        *_sensors_of_kind(
+            "joint", [("jointactuatorfrc", "F", "Sum of the actuator forces at a joint.")]
+        ),
+        *_sensors_of_kind(
+            "tendon", [("tendonactuatorfrc", "F", "Sum of the actuator forces at a tendon.")]
+        ),
+        *_sensors_of_kind("joint", _OF_BALL + _OF_JOINT_LIMIT),
+        *_sensors_of_kind("tendon", _OF_TENDON_LIMIT),
         *(
             _sensor(*entry, FRAME_OBJECT, FRAME_REFERENCE, rules=[REFERENCE_TOGETHER])
             for entry in _OF_FRAME
         ),
         *(_sensor(*entry, FRAME_OBJECT) for entry in _OF_FRAME_IN_WORLD),
-        *_of("body", _OF_SUBTREE),
+        *_sensors_of_kind("body", _OF_SUBTREE),
         INSIDESITE,
         *(_sensor(*entry, _GEOM_OR_BODY, rules=_TWO_SIDES) for entry in _GEOM_PAIR),
         _CONTACT_SENSOR,

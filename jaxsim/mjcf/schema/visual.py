@@ -7,11 +7,11 @@ from jaxsim.mjcf.schema.groups import DRAWING_ONLY
 from jaxsim.mjcf.schema.rows import Row, boolean, integer, keyword, real, row
 
 
-def _drawing(tag: str, doc: str, *attrs) -> Row:
+def _visual_element(tag: str, doc: str, *attrs) -> Row:
     return row(tag, "?", doc, *(replace(attr, no_effect=DRAWING_ONLY) for attr in attrs))
 
 
-GLOBAL = _drawing(
+GLOBAL = _visual_element(
     "global",
     "General settings of the viewer.",
     integer("cameraid", -1, "camera at the start; -1: the free camera"),
@@ -29,7 +29,7 @@ GLOBAL = _drawing(
     boolean("bvactive", "false", "draw bounding volumes that are in use"),
 )
 
-QUALITY = _drawing(
+QUALITY = _visual_element(
     "quality",
     "Quality of the drawing.",
     integer("shadowsize", 4096, "size of the shadow map"),
@@ -39,7 +39,7 @@ QUALITY = _drawing(
     integer("numquads", 4, "subdivisions of planes and boxes"),
 )
 
-HEADLIGHT = _drawing(
+HEADLIGHT = _visual_element(
     "headlight",
     "The light that travels with the camera.",
     real("ambient", (0.1, 0.1, 0.1), "1", "ambient color"),
@@ -53,7 +53,7 @@ HEADLIGHT = _drawing(
     ),
 )
 
-MAP = _drawing(
+MAP = _visual_element(
     "map",
     "Scales between physical quantities and the drawing.",
     real("stiffness", 100, "/s^2", "strength of dragging with the mouse"),
@@ -71,7 +71,7 @@ MAP = _drawing(
     real("actuatortendon", 2, "1", "width of an actuated tendon relative to a passive one"),
 )
 
-SCALE = _drawing(
+SCALE = _visual_element(
     "scale",
     "Sizes of decorations, relative to the mean size of a body.",
     real("forcewidth", 0.1, "1", "width of force arrows"),
@@ -121,7 +121,7 @@ _COLORS = {
     "bvactive": (1, 0, 0, 0.5),
 }
 
-RGBA = _drawing(
+RGBA = _visual_element(
     "rgba",
     "Colors of decorations.",
     *(real(name, rgba, "1", f"color of '{name}'") for name, rgba in _COLORS.items()),

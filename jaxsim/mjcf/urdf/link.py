@@ -107,7 +107,7 @@ def pose(element: Element) -> dict[str, AttrValue]:
     return {names[key]: value for key, value in origin.attrs.items() if key in names}
 
 
-def part(element: Element, tag: str, problems: Problems) -> Element | None:
+def required_child(element: Element, tag: str, problems: Problems) -> Element | None:
     """Return a required child; report its absence."""
     found = element.find(tag)
     if found is None:
@@ -132,7 +132,7 @@ def _rgba(color: Element) -> np.ndarray:
 
 def _geom(element: Element, shared: LinkContext, color: np.ndarray | None) -> Element | None:
     """Return a visual or a collision as a geom; None, and a problem, without a shape."""
-    geometry = part(element, "geometry", shared.problems)
+    geometry = required_child(element, "geometry", shared.problems)
     if geometry is None:
         return None
     shapes = {shape.tag: shape for shape in reversed(geometry.children)}
@@ -160,11 +160,11 @@ def _box(shape: Element, shared: LinkContext) -> dict[str, AttrValue]:
 
 
 def _sphere(shape: Element, shared: LinkContext) -> dict[str, AttrValue]:
-    return {"type": "sphere", "size": np.array([_number(shape, "radius")])}
+    return {"type": "sphere", "size": np.array([_read_number(shape, "radius")])}
 
 
-def _round(shape: Element, shared: LinkContext) -> dict[str, AttrValue]:
-    size = np.array([_number(shape, "radius"), _number(shape, "length") / 2])
+def _round_shape(shape: Element, shared: LinkContext) -> dict[str, AttrValue]:
+    size = np.array([_read_number(shape, "radius"), _read_number(shape, "length") / 2])
     return {"type": shape.tag, "size": size}
 
 
@@ -176,24 +176,27 @@ def _mesh(shape: Element, shared: LinkContext) -> dict[str, AttrValue]:
 
 _SHAPES: dict[str, Callable[[Element, LinkContext], dict[str, AttrValue]]] = {
     "box": _box,
-    "cylinder": _round,
+    "cylinder": _round_shape,
     "sphere": _sphere,
-    "capsule": _round,
+    "capsule": _round_shape,
     "mesh": _mesh,
 }
 
 
-def _number(element: Element, attr: str) -> float:
+def _read_number(element: Element, attr: str) -> float:
     """Return a checked number; if it is missing, the model is rejected anyway."""
     return float(element.attrs.get(attr, 1.0))
 
 
 def _inertial(element: Element, problems: Problems) -> Element | None:
     """Return the inertial with its matrix rotated to the body axes."""
-    mass, inertia = part(element, "mass", problems), part(element, "inertia", problems)
+    mass, inertia = (
+        required_child(element, "mass", problems),
+        required_child(element, "inertia", problems),
+    )
     if mass is None or inertia is None:
         return None
-    xx, yy, zz, xy, xz, yz = (_number(inertia, f"i{ij}") for ij in "xx yy zz xy xz yz".split())
+    xx, yy, zz, xy, xz, yz = (_read_number(inertia, f"i{ij}") for ij in "xx yy zz xy xz yz".split())
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     placed = pose(element)
     if "euler" in placed:
@@ -201,7 +204,7 @@ def _inertial(element: Element, problems: Problems) -> Element | None:
         matrix = R @ matrix @ R.T
     attrs: dict[str, AttrValue] = {
         "pos": placed.get("pos", np.zeros(3)),
-        "mass": _number(mass, "value"),
+        "mass": _read_number(mass, "value"),
     }
     if np.any(matrix):
         attrs["fullinertia"] = matrix[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]

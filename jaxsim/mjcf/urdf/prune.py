@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 def prune(root: Node) -> None:
-    """Remove, in place, all parts that a URDF reader skips."""
+    """Remove all parts that a URDF reader skips."""
     strange: dict[str, list[Node]] = {}
     stack: list[tuple[Node, Row]] = [(root, ROBOT)]
     while stack:

@@ -13,7 +13,14 @@ from jaxsim.mjcf.element import AttrValue, Element
 from jaxsim.mjcf.parse import Node
 from jaxsim.mjcf.schema import ROOT
 from jaxsim.mjcf.urdf.joint import SINGLE_AXIS_TYPES, mimic, read_joints
-from jaxsim.mjcf.urdf.link import BODY_ROW, LinkContext, collect_colors, contents, part, pose
+from jaxsim.mjcf.urdf.link import (
+    BODY_ROW,
+    LinkContext,
+    collect_colors,
+    contents,
+    pose,
+    required_child,
+)
 from jaxsim.mjcf.urdf.prune import prune
 from jaxsim.mjcf.urdf.table import ROBOT, SETTINGS_SECTIONS
 from jaxsim.mjcf.validate import check_element
@@ -143,7 +150,7 @@ def _parents(
     for joint in robot.find_all("joint"):
         ends = {}
         for end in ("parent", "child"):
-            element = part(joint, end, problems)
+            element = required_child(joint, end, problems)
             if element is None or "link" not in element.attrs:
                 continue
             name = ends[end] = str(element.attrs["link"])

@@ -6,7 +6,7 @@ They are created from the table in `jaxsim.mjx.inner.names`, not from files.
 import sys
 from typing import Any
 
-from jaxsim.mjx.inner.absent import MODULES, absent
+from jaxsim.mjx.inner.missing_names import MODULES, missing_name_message
 from jaxsim.mjx.inner.names import Inner
 
 for _name in MODULES:
@@ -17,4 +17,4 @@ for _name in MODULES:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    raise AttributeError(absent(__name__, name))
+    raise AttributeError(missing_name_message(__name__, name))

@@ -19,10 +19,10 @@ _BRAX_WARNING = (
 )
 
 
-def watch() -> None:
+def warn_about_pipeline_env() -> None:
     """Make PipelineEnv warn, now or when Brax is imported."""
     if _BRAX_ENV_MODULE in sys.modules:
-        _warns(sys.modules[_BRAX_ENV_MODULE])
+        _patch_pipeline_env(sys.modules[_BRAX_ENV_MODULE])
     else:
         sys.meta_path.insert(0, Watch())
 
@@ -54,10 +54,10 @@ class WarningLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Execute the module."""
         self._inner.exec_module(module)
-        _warns(module)
+        _patch_pipeline_env(module)
 
 
-def _warns(module: Any) -> None:
+def _patch_pipeline_env(module: Any) -> None:
     make, pipeline = module.PipelineEnv.__init__, module.m_pipeline
 
     @functools.wraps(make)

@@ -1,7 +1,7 @@
 """Inner modules of MJX: their names, and the replacement of names without a counterpart.
 
 A name is looked up in the module's own row of `_OWN_NAMES`, then in `jaxsim.mjx`, then among the
-sibling modules. A name that none of them has is reported by `absent`.
+sibling modules. A name that none of them has is reported by `missing_name_message`.
 """
 
 import sys
@@ -11,7 +11,12 @@ from typing import Any
 from jaxsim.functions import muscle
 from jaxsim.mjx import math
 from jaxsim.mjx.inner import functions, pytree_node, scan
-from jaxsim.mjx.inner.absent import MJX_PACKAGE, MJX_REPLACEMENTS, MODULES, absent
+from jaxsim.mjx.inner.missing_names import (
+    MJX_PACKAGE,
+    MJX_REPLACEMENTS,
+    MODULES,
+    missing_name_message,
+)
 from jaxsim.model.bind import Bound
 
 _OWN_NAMES: dict[str, dict[str, Any]] = {
@@ -42,7 +47,9 @@ class Inner(ModuleType):
 
     def __init__(self, name: str):
         super().__init__(f"{MJX_PACKAGE}._src.{name}", f"MJX's inner module `{name}`.")
-        self.__path__: list[str] = []  # as for a package: `from` then uses the finder of absent.py
+        self.__path__: list[
+            str
+        ] = []  # as for a package: `from` then uses the finder of missing_names.py
         vars(self).update(_OWN_NAMES.get(name, {}))
 
     def __getattr__(self, name: str) -> Any:
@@ -53,7 +60,7 @@ class Inner(ModuleType):
             return getattr(outer, name)
         if name in MODULES:
             return sys.modules[f"{MJX_PACKAGE}._src.{name}"]
-        raise AttributeError(absent(self.__name__, name))
+        raise AttributeError(missing_name_message(self.__name__, name))
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *dir(sys.modules[MJX_PACKAGE])})

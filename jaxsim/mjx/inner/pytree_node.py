@@ -104,11 +104,11 @@ class PyTreeNode:
         """Return a copy with some fields replaced, also those of nested records: "inner.field"."""
         new = self
         for name, value in values.items():
-            new = _with(new, name.split("."), value)
+            new = _replace_at_path(new, name.split("."), value)
         return new
 
 
-def _with(node: Any, path: Sequence[str], value: Any) -> Any:
+def _replace_at_path(node: Any, path: Sequence[str], value: Any) -> Any:
     """Return a copy of a record with the field at a path replaced.
 
     In a list of records every one that has the field gets the value, or its item of a sequence.
@@ -118,9 +118,11 @@ def _with(node: Any, path: Sequence[str], value: Any) -> Any:
         return node.replace(**{first: value})
     inner = getattr(node, first)
     if not isinstance(inner, list):
-        return node.replace(**{first: _with(inner, rest, value)})
+        return node.replace(**{first: _replace_at_path(inner, rest, value)})
     items = copy.copy(inner)
     for i, item in enumerate(items):
         if hasattr(item, rest[0]):
-            items[i] = _with(item, rest, value[i] if hasattr(value, "__iter__") else value)
+            items[i] = _replace_at_path(
+                item, rest, value[i] if hasattr(value, "__iter__") else value
+            )
     return node.replace(**{first: items})

@@ -61,8 +61,8 @@ def body_tree(
     done: list[tuple[np.ndarray, Any]] = []
     for key in sorted(groups, key=lambda key: (key[0], groups[key][0]), reverse=reverse):
         ids = np.array(groups[key])
-        carry = (_of_children if reverse else _of_parents)(m, ids, done)
-        own = (_take(a, _stack_rows(bodies, ids, t)) for a, t in _pair_rows(args, in_types))
+        carry = (_sum_child_results if reverse else _parent_results)(m, ids, done)
+        own = (_take_rows(a, _stack_rows(bodies, ids, t)) for a, t in _pair_rows(args, in_types))
         y = _vmap_rows(f, carry, *own)
         if y is not None:
             done.append((ids, y))
@@ -74,17 +74,17 @@ def body_tree(
     return tuple(results) if several else results[0]
 
 
-def _of_parents(m: Model, ids: np.ndarray, done: list[tuple[np.ndarray, Any]]) -> Any:
+def _parent_results(m: Model, ids: np.ndarray, done: list[tuple[np.ndarray, Any]]) -> Any:
     """Return the results for the parents of bodies of one depth."""
     parents = m.body_parentid[ids]
     found = [(i, y) for i, y in done if np.isin(i, parents).any()] if ids[0] else []
     if not found:
         return None
     y = jax.tree.map(lambda *a: jnp.concatenate(a), *(y for _, y in found))
-    return _take(y, _index(np.concatenate([i for i, _ in found]), parents))
+    return _take_rows(y, _index(np.concatenate([i for i, _ in found]), parents))
 
 
-def _of_children(m: Model, ids: np.ndarray, done: list[tuple[np.ndarray, Any]]) -> Any:
+def _sum_child_results(m: Model, ids: np.ndarray, done: list[tuple[np.ndarray, Any]]) -> Any:
     """Return the sums of the results for the children of bodies; None if none has any."""
     total = None
     for children, y in done:
@@ -128,7 +128,7 @@ def flat(
         ids = np.array(groups[key])
         if all(_stack_rows(objects, ids, t).size == 0 for t in out_types):
             continue  # the result has no rows of these objects
-        own = (_take(a, _stack_rows(objects, ids, t)) for a, t in _pair_rows(args, in_types))
+        own = (_take_rows(a, _stack_rows(objects, ids, t)) for a, t in _pair_rows(args, in_types))
         y = _vmap_rows(f, *own)
         several = isinstance(y, tuple | list)
         done.append((ids, y if several else (y,)))
@@ -241,7 +241,7 @@ def _stack_rows(objects: list[Rows], ids: np.ndarray, letter: str) -> np.ndarray
     return np.stack([objects[i][letter] for i in ids])
 
 
-def _take(values: Any, rows: np.ndarray) -> Any:
+def _take_rows(values: Any, rows: np.ndarray) -> Any:
     """Return rows of an array, as a numpy array if it is one."""
     return jax.tree.map(lambda a: a[rows], values)
 
@@ -285,7 +285,7 @@ def _restore_order(
     y = jax.tree.map(lambda *a: jnp.concatenate(a), *whole)
     if (have := jax.tree.leaves(y)[0].shape[0]) != len(rows):
         raise IndexError(f"a result has {have} rows, its type {len(rows)}")
-    return _take(y, _index(rows, wanted))
+    return _take_rows(y, _index(rows, wanted))
 
 
 def _flatten(a: jax.Array) -> jax.Array:

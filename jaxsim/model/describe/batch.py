@@ -21,18 +21,18 @@ def leading_axes(m: Model, d: Any) -> tuple[int, ...]:
     return shape[:-1]
 
 
-def all_worlds(every: Data, world: int) -> list[str]:
+def describe_batch(every: Data, world: int) -> list[str]:
     """Return a line with the world shown, and the ranges of time and contacts over the batch."""
     many = len(every.qpos)
     spread = f"time {_range(every.time)} s"
     if every.ncon is not None:
         spread += f", contacts {_range(every.ncon)}"
-    lost = sum(bool(not_finite(every[k])) for k in _suspects(every))
+    lost = sum(bool(not_finite(every[k])) for k in _nonfinite_worlds(every))
     bad = f", {lost} not finite" if lost else ""
     return [f"{world} of {many}; in all of them {spread}{bad}"]
 
 
-def _suspects(every: Data) -> np.ndarray:
+def _nonfinite_worlds(every: Data) -> np.ndarray:
     """Return the indices of the worlds whose state has a non-finite value."""
     state = [x for x in (every.qpos, every.qvel, every.qacc) if x is not None]
     return np.flatnonzero(~np.all([np.isfinite(x).all(axis=1) for x in state], axis=0))

@@ -15,7 +15,7 @@ from jaxsim.enums import (
     SolverType,
     TrnType,
 )
-from jaxsim.errors import MAX_SHOWN_PROBLEMS, Problem, SourceLocation
+from jaxsim.errors import MAX_SHOWN_PROBLEMS, LocatedProblem, SourceLocation
 from jaxsim.escape import line
 from jaxsim.model.allocate import Keep, allocate
 from jaxsim.model.data import Data
@@ -44,10 +44,10 @@ def describe(m: Model, d: Data | None = None, world: int = 0) -> str:
     Raises:
       ValueError: `d` is not a Data of the model, is traced, or has no such world.
     """
-    return _of_model(m) if d is None else describe_state(m, d, world)
+    return _model_lines(m) if d is None else describe_state(m, d, world)
 
 
-def _of_model(m: Model) -> str:
+def _model_lines(m: Model) -> str:
     """Return the sizes, kinds of objects, options, and bytes per world."""
     rows = {
         "bodies": f"{m.nbody - 1}, mass {float(m.body_mass.sum()):.4g} kg",
@@ -85,7 +85,7 @@ def _not_simulated(m: Model) -> list[str]:
     if not m.unsupported:
         return []
     lines = [
-        f"  {Problem(SourceLocation(file, number), what)}"
+        f"  {LocatedProblem(SourceLocation(file, number), what)}"
         for file, number, what in m.unsupported[:MAX_SHOWN_PROBLEMS]
     ]
     more = len(m.unsupported) - len(lines)

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
-from jaxsim.model.describe.batch import all_worlds, leading_axes, not_finite
+from jaxsim.model.describe.batch import describe_batch, leading_axes, not_finite
 from jaxsim.model.describe.lines import (
     DOF_AXES,
     dof_labels,
@@ -41,7 +41,7 @@ def describe_state(m: Model, d: Data, world: int = 0) -> str:
     every = jax.tree.map(lambda a: np.asarray(a).reshape(many, *a.shape[len(batch) :]), d)
     one = every[world]
     sections = {
-        "world": all_worlds(every, world) if batch else [],
+        "world": describe_batch(every, world) if batch else [],
         "time": [f"{float(one.time):g} s"],
         "joints": _joints(m, one),
         "mocap": _mocap(m, one),

@@ -57,11 +57,11 @@ def _name(m: Model, kind: WarningType, info: int) -> str:
     """Return the owner of the bad entry, or the contact capacity, for the end of a sentence."""
     if kind == WarningType.CONTACTFULL:
         return f", capacity {m.ncontact}"
-    names = _entries(m).get(ENTRY_OF.get(kind, ""), [])
+    names = _field_entry_names(m).get(ENTRY_OF.get(kind, ""), [])
     return f", of {names[info]}" if 0 <= info < len(names) else ""
 
 
-def _entries(m: Model) -> dict[str, list[str]]:
+def _field_entry_names(m: Model) -> dict[str, list[str]]:
     """Return the names of the entries of each field."""
     qpos = [
         f"{name_of(m, 'joint', j)} {axis}".rstrip()

@@ -19,7 +19,7 @@ from jaxsim.enums import (
     JointType,
     SolverType,
 )
-from jaxsim.model.soft import asks_passive
+from jaxsim.model.flex_kinds import asks_passive
 
 STRAIN_EQUALITY = 3  # flex_edgeequality of a flex with strain constraints
 
@@ -54,7 +54,7 @@ class Clash(NamedTuple):
 
 def find_clashes(m: Any) -> tuple[FoundClash, ...]:
     """Return all clashes of a model with its present values."""
-    return tuple(found for clash in CLASHES for found in _each(m, clash))
+    return tuple(found for clash in CLASHES for found in _clash_messages(m, clash))
 
 
 def check_clashes(before: Any, after: Any, field: str) -> None:
@@ -78,7 +78,7 @@ DECIDING_FIELDS = frozenset(("opt", "smooth", "flex_edgestiffness", "flex_edgeda
 _OPTION_PREFIX = "option: "
 
 
-def _each(m: Any, clash: Clash) -> Iterator[FoundClash]:
+def _clash_messages(m: Any, clash: Clash) -> Iterator[FoundClash]:
     there = clash.there(m)
     if not clash.kind:
         return iter([FoundClash(_OPTION_PREFIX + clash.what, "", 0)] if there else [])
@@ -93,7 +93,7 @@ def _format_object(m: Any, kind: str, i: int) -> str:
     return f"{kind} '{name}'" if name else f"{kind} {i}"
 
 
-def _integrates(m: Any, *kinds: IntegratorType) -> bool:
+def _integrator_clash(m: Any, *kinds: IntegratorType) -> bool:
     return m.opt.integrator in kinds
 
 
@@ -112,7 +112,7 @@ def _passive(m: Any) -> np.ndarray:
     return asks_passive(m.flex_passive, m.flex_dim, m.flex_rigid)
 
 
-def _springy(m: Any) -> np.ndarray:
+def _has_edge_springs(m: Any) -> np.ndarray:
     """Return which flexes have springs or dampers along their edges.
 
     For traced values the answer is that at loading time.
@@ -147,7 +147,7 @@ def _carried_shells(m: Any) -> np.ndarray:
     out = np.zeros(m.nflex, bool)
     for f, body in vertices.items():
         for b in body.tolist():
-            chain = _up(m, b)
+            chain = _body_and_ancestors(m, b)
             carriers = [a for a in chain[1:] if m.body_jntnum[a] and not free[a]]
             out[f] |= bool(carriers) if free[b] else odd[chain].any()
     return out
@@ -159,7 +159,7 @@ def _bodies(m: Any, f: int) -> np.ndarray:
     return body[body >= 0]
 
 
-def _up(m: Any, body: int) -> list[int]:
+def _body_and_ancestors(m: Any, body: int) -> list[int]:
     """Return a body and all its ancestors, without the world."""
     chain = []
     while body:
@@ -168,7 +168,7 @@ def _up(m: Any, body: int) -> list[int]:
     return chain
 
 
-def _if(condition: bool, which: Callable[[Any], np.ndarray], m: Any) -> np.ndarray | bool:
+def _clash_if(condition: bool, which: Callable[[Any], np.ndarray], m: Any) -> np.ndarray | bool:
     return which(m) if condition else False
 
 
@@ -180,7 +180,7 @@ _SPRING_FIELDS = (
 CLASHES = (
     Clash(
         lambda m: (
-            _integrates(m, DISCRETE)
+            _integrator_clash(m, DISCRETE)
             and _enables(m, EnableBit.SLEEP)
             and bool(m.opt.disableflags & DisableBit.ISLAND)
         ),
@@ -188,7 +188,7 @@ CLASHES = (
         "documents: enable the flag island, or remove sleep='enable'",
     ),
     Clash(
-        lambda m: _enables(m, EnableBit.IPC) and not _integrates(m, DISCRETE),
+        lambda m: _enables(m, EnableBit.IPC) and not _integrator_clash(m, DISCRETE),
         "the flag ipc needs the integrator 'discrete'; use it, or remove ipc='enable'",
     ),
     Clash(
@@ -205,7 +205,7 @@ CLASHES = (
     ),
     Clash(
         lambda m: (
-            _integrates(m, IntegratorType.RK4)
+            _integrator_clash(m, IntegratorType.RK4)
             and _enables(m, EnableBit.FWDINV, EnableBit.INVDISCRETE)
         ),
         "the flags fwdinv and invdiscrete cannot be used together with the integrator 'RK4', where "
@@ -216,57 +216,65 @@ CLASHES = (
         "the flag speculative cannot be used with smooth contacts; remove one of the two",
     ),
     Clash(
-        lambda m: _if(
-            _integrates(m, IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST), _elastic, m
+        lambda m: _clash_if(
+            _integrator_clash(m, IntegratorType.IMPLICIT, IntegratorType.IMPLICITFAST), _elastic, m
         ),
         "elasticity cannot be used with the integrators 'implicit' and 'implicitfast', as in "
         "MuJoCo; use 'discrete', 'Euler' or 'RK4'",
         "flex",
     ),
     Clash(
-        lambda m: _if(_integrates(m, DISCRETE), _springy, m),
+        lambda m: _clash_if(_integrator_clash(m, DISCRETE), _has_edge_springs, m),
         _SPRING_FIELDS,
         "flex",
     ),
     Clash(
-        lambda m: _if(_integrates(m, DISCRETE) and m.opt.solver == SolverType.PGS, _elastic, m),
+        lambda m: _clash_if(
+            _integrator_clash(m, DISCRETE) and m.opt.solver == SolverType.PGS, _elastic, m
+        ),
         "elasticity cannot be used with the integrator 'discrete' and solver='PGS', as in MuJoCo; "
         "use 'Newton' or 'CG'",
         "flex",
     ),
     Clash(
-        lambda m: _if(_integrates(m, DISCRETE) and m.opt.noslip_iterations > 0, _elastic, m),
+        lambda m: _clash_if(
+            _integrator_clash(m, DISCRETE) and m.opt.noslip_iterations > 0, _elastic, m
+        ),
         "elasticity cannot be used with the integrator 'discrete' and noslip_iterations, as in "
         "MuJoCo; set them to 0",
         "flex",
     ),
     Clash(
-        lambda m: _if(not _integrates(m, DISCRETE), _passive, m),
+        lambda m: _clash_if(not _integrator_clash(m, DISCRETE), _passive, m),
         "passive contacts need the integrator 'discrete', as in MuJoCo; use it, or remove "
         "passive='true'",
         "flex",
     ),
     Clash(
-        lambda m: _if(_integrates(m, DISCRETE) and m.opt.solver == SolverType.PGS, _passive, m),
+        lambda m: _clash_if(
+            _integrator_clash(m, DISCRETE) and m.opt.solver == SolverType.PGS, _passive, m
+        ),
         "passive contacts cannot be used with solver='PGS', as in MuJoCo; use 'Newton' or 'CG', "
         "or remove passive='true'",
         "flex",
     ),
     Clash(
-        lambda m: _if(_integrates(m, DISCRETE) and m.opt.noslip_iterations > 0, _passive, m),
+        lambda m: _clash_if(
+            _integrator_clash(m, DISCRETE) and m.opt.noslip_iterations > 0, _passive, m
+        ),
         "passive contacts cannot be used with noslip_iterations, as in MuJoCo; set them to 0, or "
         "remove passive='true'",
         "flex",
     ),
     Clash(
-        lambda m: _if(_enables(m, EnableBit.IPC), _carried_shells, m),
+        lambda m: _clash_if(_enables(m, EnableBit.IPC), _carried_shells, m),
         "under the flag ipc what carries vertices may move by slides only, and not at all where "
         "they have three slides of their own, as in MuJoCo; attach it to what is fixed, or remove "
         "ipc='enable'",
         "flex",
     ),
     Clash(
-        lambda m: _if(_enables(m, EnableBit.SLEEP), lambda m: m.eq_type == EqType.TENDON, m),
+        lambda m: _clash_if(_enables(m, EnableBit.SLEEP), lambda m: m.eq_type == EqType.TENDON, m),
         "constraints of tendons cannot be used with sleeping, as in MuJoCo; remove it or "
         "sleep='enable'",
         "equality",

@@ -139,7 +139,7 @@ def freeable(structure: Structure, fields: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def without_slot(structure: Structure, field: str, ids: np.ndarray) -> str | None:
+def explain_missing_slot(structure: Structure, field: str, ids: np.ndarray) -> str | None:
     """Return why numbers of a field have no effect and cannot be freed, with the remedy; or None.
 
     Args:
@@ -188,7 +188,11 @@ def check_switches(
             if not flag.any():
                 raise ValueError(f"{name}: {_missing_program_reason(switch, name)}")
             continue
-        on = _by_item(value, len(fields[name].shape)) if switch.each else _any(switch, value)
+        on = (
+            _nonzero_items(value, len(fields[name].shape))
+            if switch.each
+            else _any_value(switch, value)
+        )
         dropped = np.flatnonzero(on & ~flag)
         if dropped.size:
             items = f" of {_list_names(dropped)}" if switch.each else ""
@@ -253,16 +257,16 @@ def _list_names(items: np.ndarray) -> str:
 
 
 def _flag(switch: Switch, values: list) -> Any:
-    on = any(_any(switch, value) for value in values)
+    on = any(_any_value(switch, value) for value in values)
     return np.full(len(values[0]), on) if switch.each else on
 
 
-def _any(switch: Switch, value) -> bool:
+def _any_value(switch: Switch, value) -> bool:
     value = np.asarray(value)  # of an array that is known no program becomes part
     return bool(np.any(value > 0 if switch.positive else value))
 
 
-def _by_item(value, rank: int) -> np.ndarray:
+def _nonzero_items(value, rank: int) -> np.ndarray:
     """Return which items have a number that is not zero in some world of a batch, bool [items].
 
     Args:

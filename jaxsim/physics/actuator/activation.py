@@ -12,16 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import by_kind
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.kind_dispatch import compute_by_kind
 from jaxsim.enums import MINVAL, DisableBit, DynType
 from jaxsim.model import motor
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.motor import PID_IMAX, ActState
 from jaxsim.physics.actuator import dcmotor, muscle, pid
-from jaxsim.physics.actuator.layout import act_kind, act_owner, by_column, or_zero
-from jaxsim.physics.callback import of_actuators
+from jaxsim.physics.actuator.layout import act_kind, act_owner, gather_columns, or_zero
+from jaxsim.physics.callback import call_actuator_callback
 
 
 def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
@@ -31,7 +31,7 @@ def activation_rate(m: Model, d: Data, ctrl: Array) -> Array:
     """
     # One law per kind of activation; results in the order of the activations.
     table = {k: lambda i, law=law: law.rate(m, d, ctrl, i) for k, law in _ACTIVATION_LAWS.items()}
-    return by_kind(act_kind(m.structure), table, d.act)
+    return compute_by_kind(act_kind(m.structure), table, d.act)
 
 
 def next_activation(m: Model, d: Data) -> Array:
@@ -48,7 +48,7 @@ def next_activation(m: Model, d: Data) -> Array:
         d = d.replace(act_dot=jnp.where(column(off, d.act_dot), 0, d.act_dot))
     # Integrate by kind, then clamp to actrange.
     table = {k: lambda i, law=law: law.after(m, d, i) for k, law in _ACTIVATION_LAWS.items()}
-    stepped = by_kind(act_kind(m.structure), table, d.act)
+    stepped = compute_by_kind(act_kind(m.structure), table, d.act)
     bounded = m.actuator_dyntype[owner] != DynType.DCMOTOR
     limited = m.actuator_actlimited[owner].astype(bool) & bounded
     if limited.any():
@@ -85,7 +85,7 @@ def _euler(m: Model, d: Data, i: np.ndarray) -> Array:
     return gather_static(d.act, i) + m.opt.timestep * gather_static(d.act_dot, i)
 
 
-def _exact(parameter: int) -> Callable:
+def _exact_integration(parameter: int) -> Callable:
     """Return the exact integration of w' = (goal - w) / tau with a constant goal."""
 
     def after(m: Model, d: Data, i: np.ndarray) -> Array:
@@ -96,7 +96,7 @@ def _exact(parameter: int) -> Callable:
     return after
 
 
-def _none(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+def _zero_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
     return jnp.zeros_like(gather_static(d.act, i))
 
 
@@ -146,14 +146,14 @@ def _integral_after(m: Model, d: Data, i: np.ndarray) -> Array:
 def _integral_limit(m: Model, owner: np.ndarray) -> Array:
     # Column of the limit by type.
     place = np.where(m.actuator_dyntype == DynType.PID, PID_IMAX, motor.IMAX)
-    return by_column(m.actuator_dynprm, owner, place[owner])
+    return gather_columns(m.actuator_dynprm, owner, place[owner])
 
 
-def _user(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    return of_actuators(m, d, "act_dyn", np.unique(act_owner(m)[i]), len(i), 0)
+def _user_rate(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
+    return call_actuator_callback(m, d, "act_dyn", np.unique(act_owner(m)[i]), len(i), 0)
 
 
-def _of_motor(rate: Callable) -> Callable:
+def _motor_rate(rate: Callable) -> Callable:
     return lambda m, d, ctrl, i: rate(m, d, ctrl, act_owner(m)[i])
 
 
@@ -162,15 +162,17 @@ def _bristle_after(m: Model, d: Data, i: np.ndarray) -> Array:
 
 
 _ACTIVATION_LAWS = {
-    DynType.NONE: ActivationLaw(_none, _euler),
+    DynType.NONE: ActivationLaw(_zero_rate, _euler),
     DynType.INTEGRATOR: ActivationLaw(_integrator, _euler),
     DynType.FILTER: ActivationLaw(_filter, _euler),
-    DynType.FILTEREXACT: ActivationLaw(_filter, _exact(0)),
+    DynType.FILTEREXACT: ActivationLaw(_filter, _exact_integration(0)),
     DynType.MUSCLE: ActivationLaw(_muscle, _euler),
-    DynType.USER: ActivationLaw(_user, _euler),
+    DynType.USER: ActivationLaw(_user_rate, _euler),
     ActState.SLEW: ActivationLaw(_slew, _euler),
     ActState.INTEGRAL: ActivationLaw(_integral, _integral_after),
-    ActState.TEMPERATURE: ActivationLaw(_of_motor(dcmotor.temperature_rate), _euler),
-    ActState.BRISTLE: ActivationLaw(_of_motor(dcmotor.bristle_rate), _bristle_after),
-    ActState.CURRENT: ActivationLaw(_of_motor(dcmotor.current_rate), _exact(motor.TAU)),
+    ActState.TEMPERATURE: ActivationLaw(_motor_rate(dcmotor.temperature_rate), _euler),
+    ActState.BRISTLE: ActivationLaw(_motor_rate(dcmotor.bristle_rate), _bristle_after),
+    ActState.CURRENT: ActivationLaw(
+        _motor_rate(dcmotor.current_rate), _exact_integration(motor.TAU)
+    ),
 }

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import by_kind
 from jaxsim.arrays.gather import column, gather_static, weighted_sum
+from jaxsim.arrays.kind_dispatch import compute_by_kind
 from jaxsim.enums import (
     BiasType,
     DisableBit,
@@ -22,7 +22,7 @@ from jaxsim.enums import (
 from jaxsim.math import Vec, safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.actuator import dcmotor, laws, orientation, plugins
+from jaxsim.physics.actuator import dcmotor, force_laws, orientation, plugins
 from jaxsim.physics.actuator.activation import activation_rate, disabled_actuators
 from jaxsim.physics.actuator.activation import next_activation as next_activation
 from jaxsim.physics.actuator.layout import act_owner, flatten_vectors, output_actuator
@@ -30,11 +30,11 @@ from jaxsim.physics.actuator.setpoint import setpoint_controls
 from jaxsim.physics.actuator.transmission import moment_pattern, output_trntype
 from jaxsim.physics.history.read import delayed_ctrl
 from jaxsim.physics.plugin import missing_function as plugin_lack
-from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sleep.incidence import actuator_incidence
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
-from jaxsim.physics.warning import count_warning, first_bad
+from jaxsim.physics.unsupported import Refusal, make_refusal
+from jaxsim.physics.warning import count_warning, find_bad_worlds
 
 
 @stage(
@@ -65,8 +65,8 @@ def actuation(m: Model, d: Data) -> Data:
     before = d.act_dot
     d = d.replace(act_dot=activation_rate(m, d, ctrl))
     # Plugins replace the rates of their activations.
-    d = d.replace(act_dot=plugins.rates(m, d, laws.setpoints(m, ctrl, d.act)))
-    force = _with_mechanical(m, d, _electrical(m, d, ctrl))
+    d = d.replace(act_dot=plugins.rates(m, d, force_laws.setpoints(m, ctrl, d.act)))
+    force = _add_mechanical_force(m, d, _electrical(m, d, ctrl))
     if can_sleep(m):  # sleeping actuators keep their rates and have no force
         awake = actuator_incidence(m).awake(tree_awake(d))
         force = jnp.where(gather_static(awake, output_actuator(m)), force, 0)
@@ -75,7 +75,7 @@ def actuation(m: Model, d: Data) -> Data:
     # Map forces to dofs by the moments.
     pattern = moment_pattern(m)
     qfrc = pattern.apply_transpose(pattern.entries(d.actuator_moment), force)
-    return d.replace(actuator_force=force, qfrc_actuator=_on_dofs(m, d, qfrc))
+    return d.replace(actuator_force=force, qfrc_actuator=_clamp_joint_forces(m, d, qfrc))
 
 
 def limited_force(m: Model, d: Data) -> Array:
@@ -93,7 +93,7 @@ def effective_controls(m: Model, d: Data) -> Array:
 def unsupported_actuators(m: Model) -> list[Refusal]:
     """Return the actuators that are not supported."""
     return [
-        refuse(m, "actuator", int(i), f"{what} not supported")
+        make_refusal(m, "actuator", int(i), f"{what} not supported")
         for i in np.flatnonzero(m.actuator_plugin >= 0)
         if (what := plugin_lack(m, m.actuator_plugin[i], "actuator"))
     ]
@@ -111,16 +111,16 @@ def _control(m: Model, d: Data) -> tuple[Data, Array]:
     if limited.any() and not m.opt.disableflags & DisableBit.CLAMPCTRL:
         clipped = jnp.clip(ctrl, m.actuator_ctrlrange[:, 0], m.actuator_ctrlrange[:, 1])
         ctrl = clipped if limited.all() else jnp.where(column(limited, ctrl), clipped, ctrl)
-    bad = first_bad(ctrl)
+    bad = find_bad_worlds(ctrl)
     return count_warning(d, WarningType.BADCTRL, bad), jnp.where(bad.where, 0, ctrl)
 
 
 def _electrical(m: Model, d: Data, ctrl: Array) -> Array:
     """Compute forces `[nout, *W]` within their limits, without mechanical motor forces."""
     # Force law, plugins, limits of tendons, limits of actuators.
-    given = laws.force_inputs(m, d, ctrl)
-    force = laws.free_force(m, d, given)
-    force = plugins.forces(m, d, force, laws.setpoints(m, ctrl, given.act))
+    given = force_laws.force_inputs(m, d, ctrl)
+    force = force_laws.free_force(m, d, given)
+    force = plugins.forces(m, d, force, force_laws.setpoints(m, ctrl, given.act))
     return _within_range(m, _limit_tendons(m, force))
 
 
@@ -157,11 +157,11 @@ def _within_range(m: Model, force: Array) -> Array:
         torque = Vec(*(gather_static(force, i[k::3]) for k in range(3)))
         torque = orientation.within_norm(torque, gather_static(upper, i[::3]))
         table = {True: lambda _: flatten_vectors(torque), False: lambda i: gather_static(inside, i)}
-        inside = by_kind(whole, table, force)
+        inside = compute_by_kind(whole, table, force)
     return jnp.where(column(limited, force), inside, force)
 
 
-def _with_mechanical(m: Model, d: Data, force: Array) -> Array:
+def _add_mechanical_force(m: Model, d: Data, force: Array) -> Array:
     """Add friction and cogging of motors, to which no limit applies."""
     motors, owner = _motors(m), output_actuator(m)
     if not motors.any():
@@ -170,7 +170,7 @@ def _with_mechanical(m: Model, d: Data, force: Array) -> Array:
         True: lambda i: gather_static(force, i) + dcmotor.mechanical_force(m, d, owner[i]),
         False: lambda i: gather_static(force, i),
     }
-    return by_kind(motors, table, force)
+    return compute_by_kind(motors, table, force)
 
 
 def _motors(m: Model) -> np.ndarray:
@@ -178,7 +178,7 @@ def _motors(m: Model) -> np.ndarray:
     return ((m.actuator_biastype == BiasType.DCMOTOR) & ~disabled_actuators(m))[output_actuator(m)]
 
 
-def _on_dofs(m: Model, d: Data, qfrc: Array) -> Array:
+def _clamp_joint_forces(m: Model, d: Data, qfrc: Array) -> Array:
     """Add gravity compensation through actuators, and clamp the actuator force of joints."""
     # Joints whose gravity compensation is part of the actuator force.
     joint = m.dof_jntid

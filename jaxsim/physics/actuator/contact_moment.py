@@ -15,9 +15,9 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.candidates.pairs import candidate_pairs
 from jaxsim.physics.collision.candidates.plan import collision_layout
+from jaxsim.physics.collision.contact_list import contacts_of
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.collision.flex.sides import of_geoms
-from jaxsim.physics.collision.listed import contacts_of
+from jaxsim.physics.collision.flex.contact_bodies import is_geom_contact
 from jaxsim.physics.collision.smooth import smooth_distance
 from jaxsim.physics.constraint.contact.basis import basis_jacobian
 from jaxsim.physics.topology import ancestors
@@ -62,13 +62,13 @@ def _sharing_contacts(m: Model, c: Contacts) -> Array:
     those of flexes.
     """
     if c.item is not None:
-        return c.exists & of_geoms(c) & (c.active | _in_gap(c))
+        return c.exists & is_geom_contact(c) & (c.active | _is_in_gap(c))
     if collision_layout(m).moved.all():
         return c.exists
-    return c.exists & (c.active | _in_gap(c))
+    return c.exists & (c.active | _is_in_gap(c))
 
 
-def _in_gap(c: Contacts) -> Array:
+def _is_in_gap(c: Contacts) -> Array:
     in_gap = c.dist >= c.includemargin
     return in_gap if c.adhesion is None else in_gap & (c.adhesion == 0)
 

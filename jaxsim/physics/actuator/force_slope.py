@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import by_kind
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.kind_dispatch import compute_by_kind
 from jaxsim.enums import BiasType, GainType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.motor import ActState
-from jaxsim.physics.actuator import dcmotor, laws
+from jaxsim.physics.actuator import dcmotor, force_laws
 from jaxsim.physics.actuator.actuation import effective_controls, limited_force
 from jaxsim.physics.actuator.layout import has_state, output_actuator
 from jaxsim.physics.actuator.saturation import joint_saturated, saturated_outputs
@@ -37,12 +37,12 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
     """
     # Inputs of the force laws are held constant.
     ctrl = effective_controls(m, d)
-    given = laws.force_inputs(m, d, ctrl)
+    given = force_laws.force_inputs(m, d, ctrl)
     of_engine = m.replace_unchecked({"callbacks": None}, native=True)
 
     # One JVP of the force laws gives all derivatives.
     def force(x: Array) -> Array:
-        return laws.free_force(of_engine, d.replace(**{by: x}), given)
+        return force_laws.free_force(of_engine, d.replace(**{by: x}), given)
 
     x = getattr(d, by)
     _, slope = jax.jvp(force, (x,), (jnp.ones_like(x),))
@@ -54,16 +54,16 @@ def force_slope(m: Model, d: Data, by: str = "actuator_velocity") -> Array:
     if by == "actuator_velocity":
         unlimited = partial(dcmotor.friction_slope, m)
     else:
-        slope = _isotropic(m, slope)
+        slope = _isotropic_stiffness(m, slope)
         motors = m.actuator_biastype == BiasType.DCMOTOR
         unlimited = partial(dcmotor.cogging_slope, m, d)
     # Zero at limits, then add what no limit applies to.
     slope = jnp.where(saturated_outputs(m, limited_force(m, d)), 0, slope)
     slope = _add_to_outputs(m, slope, motors, unlimited)
-    return jnp.where(joint_saturated(m, d), 0, laws.only_active(m, slope))
+    return jnp.where(joint_saturated(m, d), 0, force_laws.only_active(m, slope))
 
 
-def _isotropic(m: Model, slope: Array) -> Array:
+def _isotropic_stiffness(m: Model, slope: Array) -> Array:
     """Replace length derivatives of orientation servos by their isotropic stiffness, as MuJoCo."""
     owner = output_actuator(m)
     turns = (m.actuator_gaintype == GainType.SO3)[owner]
@@ -81,4 +81,4 @@ def _add_to_outputs(m: Model, slope: Array, which: np.ndarray, more: Callable) -
         True: lambda i: gather_static(slope, i) + more(owner[i]),
         False: lambda i: gather_static(slope, i),
     }
-    return by_kind(which[owner], table, slope)
+    return compute_by_kind(which[owner], table, slope)

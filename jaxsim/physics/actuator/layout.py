@@ -88,7 +88,7 @@ def parameter_columns(prm: Array, i: np.ndarray) -> list[Array]:
     return [gather_static(prm[:, k], i) for k in range(prm.shape[1])]
 
 
-def by_column(prm: Array, i: np.ndarray, column: np.ndarray) -> Array:
+def gather_columns(prm: Array, i: np.ndarray, column: np.ndarray) -> Array:
     """Gather one parameter per actuator, each from its own column, `[k, *W]`."""
     flat = prm.reshape(prm.shape[0] * prm.shape[1], *prm.shape[2:])
     return gather_static(flat, i * prm.shape[1] + column)

@@ -33,7 +33,7 @@ def muscle_activation_rate(ctrl: Array, act: Array, prm: tuple[Array, Array, Arr
     abrupt = smooth < MINVAL
     x = jnp.clip(change / jnp.where(abrupt, 1.0, smooth) + 0.5, 0, 1)
     blend = jnp.where(abrupt, (change > 0).astype(x.dtype), x**3 * (6 * x * x - 15 * x + 10))
-    return change / _at_least(fall + (rise - fall) * blend)
+    return change / _nonzero_divisor(fall + (rise - fall) * blend)
 
 
 def scaled_length(length: Array, lengthrange: list[Array], prm: list[Array]) -> tuple[Array, Array]:
@@ -42,17 +42,17 @@ def scaled_length(length: Array, lengthrange: list[Array], prm: list[Array]) -> 
     The range of the actuator's length corresponds to the range `prm[:2]` of scaled lengths.
     """
     lower, upper = prm[0], prm[1]
-    optimal = (lengthrange[1] - lengthrange[0]) / _at_least(upper - lower)
-    return lower + (length - lengthrange[0]) / _at_least(optimal), optimal
+    optimal = (lengthrange[1] - lengthrange[0]) / _nonzero_divisor(upper - lower)
+    return lower + (length - lengthrange[0]) / _nonzero_divisor(optimal), optimal
 
 
 def peak_force(prm: list[Array], acc0: Array) -> Array:
     """Return the peak active force: given, or chosen from acc0, the acceleration per unit force."""
     force, scale = prm[2], prm[3]
-    return jnp.where(force < 0, scale / _at_least(acc0), force)
+    return jnp.where(force < 0, scale / _nonzero_divisor(acc0), force)
 
 
-def muscle_gain(
+def active_muscle_force(
     length: Array, velocity: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]
 ) -> Array:
     """Compute the active force per unit activation, `-F0 FL(s) FV(v)`; muscles pull.
@@ -66,12 +66,15 @@ def muscle_gain(
     # Force-length and force-velocity curves.
     lmin, lmax, vmax, fvmax = prm[4], prm[5], prm[6], prm[8]
     s, optimal = scaled_length(length, lengthrange, prm)
-    v = velocity / _at_least(optimal * vmax)
+    v = velocity / _nonzero_divisor(optimal * vmax)
     return -peak_force(prm, acc0) * _active_length(s, lmin, lmax) * _active_velocity(v, fvmax)
 
 
-def muscle_bias(length: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]) -> Array:
-    """Compute the passive force `-F0 FP(s)` of a stretched muscle; arguments as for `muscle_gain`.
+def passive_muscle_force(
+    length: Array, lengthrange: list[Array], acc0: Array, prm: list[Array]
+) -> Array:
+    """Compute the passive force `-F0 FP(s)` of a stretched muscle; arguments as for
+    `active_muscle_force`.
 
     FP rises as a parabola from the optimal length to fpmax / 2 midway to lmax, then linearly.
     """
@@ -79,8 +82,8 @@ def muscle_bias(length: Array, lengthrange: list[Array], acc0: Array, prm: list[
     lmax, fpmax = prm[5], prm[7]
     s, _ = scaled_length(length, lengthrange, prm)
     b = 0.5 * (1 + lmax)
-    x = (s - 1) / _at_least(b - 1)
-    far = (s - b) / _at_least(b - 1)
+    x = (s - 1) / _nonzero_divisor(b - 1)
+    far = (s - b) / _nonzero_divisor(b - 1)
     stretched = jnp.where(s <= b, 0.5 * x * x, 0.5 + far)
     return -peak_force(prm, acc0) * fpmax * jnp.where(s <= 1, 0, stretched)
 
@@ -89,10 +92,10 @@ def _active_length(s: Array, lmin: Array, lmax: Array) -> Array:
     """Evaluate the force-length curve, four parabolas: 0 at lmin and lmax, 1 at length 1."""
     # Two parabolas on each side of the optimal length.
     a, b = 0.5 * (lmin + 1), 0.5 * (1 + lmax)
-    outer_low = 0.5 * _square(s - lmin, a - lmin)
-    inner_low = 1 - 0.5 * _square(1 - s, 1 - a)
-    inner_high = 1 - 0.5 * _square(s - 1, b - 1)
-    outer_high = 0.5 * _square(lmax - s, lmax - b)
+    outer_low = 0.5 * _squared_ratio(s - lmin, a - lmin)
+    inner_low = 1 - 0.5 * _squared_ratio(1 - s, 1 - a)
+    inner_high = 1 - 0.5 * _squared_ratio(s - 1, b - 1)
+    outer_high = 0.5 * _squared_ratio(lmax - s, lmax - b)
     bell = jnp.where(s <= a, outer_low, jnp.where(s <= 1, inner_low, inner_high))
     bell = jnp.where(s <= b, bell, outer_high)
     return jnp.where((s < lmin) | (s > lmax), 0, bell)
@@ -101,15 +104,15 @@ def _active_length(s: Array, lmin: Array, lmax: Array) -> Array:
 def _active_velocity(v: Array, fvmax: Array) -> Array:
     """Evaluate the force-velocity curve: 0 at full shortening, 1 at rest, up to fvmax beyond."""
     y = fvmax - 1
-    lengthened = fvmax - (y - v) ** 2 / _at_least(y)
+    lengthened = fvmax - (y - v) ** 2 / _nonzero_divisor(y)
     moving = jnp.where(v <= 0, (v + 1) ** 2, lengthened)
     return jnp.where(v <= -1, 0, jnp.where(y < v, fvmax, moving))
 
 
-def _at_least(x: Array) -> Array:
+def _nonzero_divisor(x: Array) -> Array:
     """Bound a divisor away from zero."""
     return jnp.maximum(x, MINVAL)
 
 
-def _square(x: Array, width: Array) -> Array:
-    return (x / _at_least(width)) ** 2
+def _squared_ratio(x: Array, width: Array) -> Array:
+    return (x / _nonzero_divisor(width)) ** 2

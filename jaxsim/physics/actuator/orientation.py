@@ -30,7 +30,9 @@ def orientation_torque(m: Model, d: Data, ctrl: Array, act: Array, i: np.ndarray
     # Current rotation vector, and the error in the body frame.
     first = m.actuator_outadr[i]
     now = Vec(*(gather_static(d.actuator_length, first + k) for k in range(3)))
-    error = (Quat.from_rotation_vector(now).conj * _goal(m, ctrl, act, i)).rotation_vector()
+    error = (
+        Quat.from_rotation_vector(now).conj * _goal_orientation(m, ctrl, act, i)
+    ).rotation_vector()
     return error.scale(gather_static(m.actuator_gainprm[:, 0], i))
 
 
@@ -61,7 +63,7 @@ def _integrated_servos(s: Structure) -> np.ndarray:
     return np.flatnonzero(so3 & (s.actuator_dyntype == DynType.INTEGRATOR))
 
 
-def _goal(m: Model, ctrl: Array, act: Array, i: np.ndarray) -> Quat:
+def _goal_orientation(m: Model, ctrl: Array, act: Array, i: np.ndarray) -> Quat:
     """Return the goal orientation, from a quaternion (normalized here) or a rotation vector."""
     # From activations or controls; quaternions have a fourth component.
     held = m.actuator_dyntype[i] != DynType.NONE

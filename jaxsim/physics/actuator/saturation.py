@@ -29,13 +29,15 @@ def saturated_outputs(m: Model, force: Array) -> Array:
     own = jnp.asarray(column(m.actuator_forcelimited.astype(bool)[owner], force))
     limits = gather_static(m.actuator_forcerange, owner)
     whole = column(m.actuator_gaintype[owner] == GainType.SO3, force)
-    out = own & jnp.where(whole, slack * _norm(m, force) >= limits[:, 1], _at_limits(force, limits))
+    out = own & jnp.where(
+        whole, slack * _norm(m, force) >= limits[:, 1], _is_at_limit(force, limits)
+    )
     # Limits of the tendon's total force.
-    tendon, of_tendon = _on_limited_tendons(m)
+    tendon, of_tendon = _force_limited_tendons(m)
     if len(tendon):
         total = slack * weighted_sum(of_tendon.T, force)
-        out = out | _any_of(
-            of_tendon, _at_limits(total, gather_static(m.tendon_actfrcrange, tendon))
+        out = out | _outputs_with_flag(
+            of_tendon, _is_at_limit(total, gather_static(m.tendon_actfrcrange, tendon))
         )
     return out
 
@@ -45,12 +47,14 @@ def joint_saturated(m: Model, d: Data) -> Array:
 
     Joint limits do not apply to actuators of tendons that run over the joint.
     """
-    joint, of_joint = _on_limited_joints(m)
+    joint, of_joint = _force_limited_joints(m)
     if not len(joint):
         return jnp.zeros_like(d.actuator_length, bool)
     # Total actuator force on the joint.
     whole = gather_static(d.qfrc_actuator, m.jnt_dofadr[joint])
-    return _any_of(of_joint, _at_limits(whole, gather_static(m.jnt_actfrcrange, joint)))
+    return _outputs_with_flag(
+        of_joint, _is_at_limit(whole, gather_static(m.jnt_actfrcrange, joint))
+    )
 
 
 def _norm(m: Model, force: Array) -> Array:
@@ -61,18 +65,18 @@ def _norm(m: Model, force: Array) -> Array:
     return safe_sqrt(weighted_sum(1.0 * (owner[:, None] == owner), force * force))
 
 
-def _at_limits(x: Array, limits: Array) -> Array:
+def _is_at_limit(x: Array, limits: Array) -> Array:
     """Return True at or beyond the limits `[n, 2, *W]`."""
     return (x <= limits[:, 0]) | (x >= limits[:, 1])
 
 
-def _any_of(member: np.ndarray, flags: Array) -> Array:
+def _outputs_with_flag(member: np.ndarray, flags: Array) -> Array:
     """Return the outputs whose actuator's joint or tendon has its flag set, [nout, *W] bool."""
     return weighted_sum(member, flags.astype(jnp.float32)) > 0
 
 
 @cache_by_structure
-def _on_limited_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def _force_limited_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return joints that limit actuator forces, and `[nout, k]`: 1 where an output acts on one."""
     scalar = np.isin(s.jnt_type, (JointType.SLIDE, JointType.HINGE))
     joint = np.flatnonzero(s.jnt_actfrclimited.astype(bool) & scalar)
@@ -81,7 +85,7 @@ def _on_limited_joints(s: Structure) -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache_by_structure
-def _on_limited_tendons(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def _force_limited_tendons(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return tendons that limit actuator forces, and `[nout, k]`: 1 where an output acts on one."""
     tendon = np.flatnonzero(s.tendon_actfrclimited)
     kind = output_trntype(s) == TrnType.TENDON

@@ -20,9 +20,9 @@ from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.layout import (
     act_owner,
     activation_of,
-    by_column,
     ctrl_owner,
     first_control,
+    gather_columns,
     has_state,
 )
 
@@ -39,13 +39,13 @@ def nearest_setpoint(m: Model, d: Data, i: np.ndarray, given: Array) -> Array:
 
     Setpoints of other actuators are unchanged.
     """
-    return _nearest(m, i, given, d.actuator_length, m.actuator_outadr[i])
+    return _unwrap_to_nearest(m, i, given, d.actuator_length, m.actuator_outadr[i])
 
 
 def nearest_activation(m: Model, d: Data, act: Array) -> Array:
     """Unwrap activations `[na, *W]` that are setpoints on a circle, so that they stay bounded."""
     owner = _owners_of_types(act_owner(m), m.structure, _SETPOINT_DYNTYPES)
-    return _nearest(m, owner, act, d.actuator_length, m.actuator_outadr[owner])
+    return _unwrap_to_nearest(m, owner, act, d.actuator_length, m.actuator_outadr[owner])
 
 
 def setpoint_controls(m: Model, d: Data, ctrl: Array) -> Array:
@@ -60,42 +60,44 @@ def setpoint_controls(m: Model, d: Data, ctrl: Array) -> Array:
     first = np.arange(m.nu) == first_control(m)[owner]
     slow = first & has_state(m, ActState.SLEW)[owner]
     turned = first & (slow | np.isin(m.actuator_dyntype[owner], _FILTER_DYNTYPES))
-    ctrl = _nearest(m, np.where(turned, owner, -1), ctrl, d.act, m.actuator_actadr[owner])
+    ctrl = _unwrap_to_nearest(m, np.where(turned, owner, -1), ctrl, d.act, m.actuator_actadr[owner])
     if not slow.any():
         return ctrl
     # Clip to the largest step from the last value.
-    place = np.where(m.actuator_gaintype == GainType.PID, PID_SLEW, motor.SLEW)
-    most = by_column(m.actuator_dynprm, owner, place[owner]) * m.opt.timestep
+    index = np.where(m.actuator_gaintype == GainType.PID, PID_SLEW, motor.SLEW)
+    most = gather_columns(m.actuator_dynprm, owner, index[owner]) * m.opt.timestep
     last = activation_of(m, d.act, owner, ActState.SLEW)
     return jnp.where(column(slow, ctrl), jnp.clip(ctrl, last - most, last + most), ctrl)
 
 
 def has_circular_setpoints(m: Model) -> Array | None:
     """Return where activations are setpoints on a circle, `[1, *W]` bool; None: never."""
-    period = _period(m, _owners_of_types(act_owner(m), m.structure, _SETPOINT_DYNTYPES))
+    period = _revolution_period(m, _owners_of_types(act_owner(m), m.structure, _SETPOINT_DYNTYPES))
     return None if period is None else (period > 0).any(axis=0, keepdims=True)
 
 
-def _nearest(m: Model, owner: np.ndarray, angle: Array, goal: Array, place: np.ndarray) -> Array:
-    """Unwrap angles of actuators `owner` (-1: none) to the nearest to `goal` at index `place`."""
-    period = _period(m, owner)
+def _unwrap_to_nearest(
+    m: Model, owner: np.ndarray, angle: Array, goal: Array, index: np.ndarray
+) -> Array:
+    """Unwrap angles of actuators `owner` (-1: none) to the nearest to `goal` at index `index`."""
+    period = _revolution_period(m, owner)
     if period is None:
         return angle
     # Number of revolutions to the nearest equivalent angle.
     here = period > 0
     turns = jnp.round(
-        (angle - gather_static(goal, np.maximum(place, 0))) / jnp.where(here, period, 1)
+        (angle - gather_static(goal, np.maximum(index, 0))) / jnp.where(here, period, 1)
     )
     return angle - jnp.where(here, period * turns, 0)
 
 
-def _period(m: Model, owner: np.ndarray) -> Array | None:
+def _revolution_period(m: Model, owner: np.ndarray) -> Array | None:
     """Return one revolution of actuators `owner` in units of their length, `[n, *W]`.
 
     It is 0 for others than servos on a circle; None if there are no such servos.
     """
     # Servos on ball joints, or between sites without translation.
-    ball, site = _on_ball(m.structure), _on_site(m.structure)
+    ball, site = _ball_joint_servos(m.structure), _site_pair_servos(m.structure)
     served = (owner >= 0) & (ball | site)[owner]
     if not served.any():
         return None
@@ -126,7 +128,7 @@ def _is_servo(s: Structure) -> np.ndarray:
 
 
 @cache_by_structure
-def _on_ball(s: Structure) -> np.ndarray:
+def _ball_joint_servos(s: Structure) -> np.ndarray:
     """Return the servos on ball joints, [nactuator] bool."""
     on_joint = np.isin(s.actuator_trntype, (TrnType.JOINT, TrnType.JOINTINPARENT))
     joint = np.where(on_joint, s.actuator_trnid[:, 0], -1)
@@ -135,6 +137,6 @@ def _on_ball(s: Structure) -> np.ndarray:
 
 
 @cache_by_structure
-def _on_site(s: Structure) -> np.ndarray:
+def _site_pair_servos(s: Structure) -> np.ndarray:
     """Return the servos between two sites, [nactuator] bool."""
     return _is_servo(s) & (s.actuator_trntype == TrnType.SITE) & (s.actuator_trnid[:, 1] >= 0)

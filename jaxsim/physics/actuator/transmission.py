@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.arrays.pattern import SparsityPattern
 from jaxsim.enums import DisableBit, JointType, TrnType
 from jaxsim.math import Quat, Spatial, Vec, safe_divide, safe_sqrt
@@ -24,12 +24,12 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.contact_moment import contact_moment, touched_dofs
 from jaxsim.physics.actuator.layout import flatten_vectors, output_actuator
-from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sleep.incidence import actuator_incidence
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors
+from jaxsim.physics.unsupported import Refusal, make_refusal
 
 
 @stage(
@@ -78,7 +78,9 @@ def actuator_velocity(m: Model, d: Data) -> Data:
 def unsupported_transmissions(m: Model) -> list[Refusal]:
     """Return the transmissions that are not supported."""
     return [
-        refuse(m, "actuator", i, f"transmission {TrnType(kind).name.lower()} is not supported")
+        make_refusal(
+            m, "actuator", i, f"transmission {TrnType(kind).name.lower()} is not supported"
+        )
         for i, kind in enumerate(m.actuator_trntype)
         if kind not in SUPPORTED_TRANSMISSIONS
     ]
@@ -90,13 +92,13 @@ class TransmissionRule(NamedTuple):
     Attributes:
       kinds: the transmissions it serves.
       members: the outputs it serves, `(structure) -> [k]`.
-      places: row and column of their moment nonzeros, `(structure, [k]) -> [e], [e]`.
+      moment_entries: row and column of their moment nonzeros, `(structure, [k]) -> [e], [e]`.
       compute: `(m, d, [k]) -> (lengths [k, *W], moment nonzeros [e, *W])`.
     """
 
     kinds: tuple[TrnType, ...]
     members: Callable
-    places: Callable
+    moment_entries: Callable
     compute: Callable
 
 
@@ -113,9 +115,9 @@ def _plan(s: Structure) -> _Plan:
     # Outputs and nonzeros of each rule, then their sorted order.
     groups = [(rule, ids) for rule in TRANSMISSION_RULES if len(ids := rule.members(s))]
     outputs = np.concatenate([ids for _, ids in groups] or [np.zeros(0, int)])
-    places = [rule.places(s, ids) for rule, ids in groups]
-    row = np.concatenate([r for r, _ in places] or [np.zeros(0, int)])
-    col = np.concatenate([c for _, c in places] or [np.zeros(0, int)])
+    moment_entries = [rule.moment_entries(s, ids) for rule, ids in groups]
+    row = np.concatenate([r for r, _ in moment_entries] or [np.zeros(0, int)])
+    col = np.concatenate([c for _, c in moment_entries] or [np.zeros(0, int)])
     order = np.lexsort((col, row))
     pattern = SparsityPattern(row[order], col[order], (s.nout, s.nv))
     place = np.full(s.nout, len(outputs))
@@ -142,7 +144,7 @@ def moment_pattern(m: Model | Structure) -> SparsityPattern:
 # Joints.
 
 
-def _on_joint(*kinds: JointType) -> Callable:
+def _select_joint_outputs(*kinds: JointType) -> Callable:
     """Return a function that selects outputs attached to joints of some types."""
 
     def members(s: Structure) -> np.ndarray:
@@ -204,7 +206,7 @@ def _gear(m: Model, ids: np.ndarray, first: int) -> Vec:
 # Tendons.
 
 
-def _of_kind(*kinds: TrnType) -> Callable:
+def _select_kind_outputs(*kinds: TrnType) -> Callable:
     return lambda s: np.flatnonzero(np.isin(output_trntype(s), kinds))
 
 
@@ -242,7 +244,7 @@ def _site_members(referred: bool) -> Callable:
     return members
 
 
-def _two_ends(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _two_end_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return output and dof of the nonzeros of outputs that act between two sites.
 
     A dof that moves both sites moves the actuator as a whole, and has no moment.
@@ -254,7 +256,7 @@ def _two_ends(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ids[which], dof
 
 
-def _one_end(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _one_end_entries(s: Structure, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     which, dof = np.nonzero(ancestors(s)[s.site_bodyid[_output_trnid(s)[ids, 0]]])
     return ids[which], dof
 
@@ -265,7 +267,7 @@ def _site(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
     site = _output_trnid(m)[ids, 0]
     R = gather_static(d.site_xmat, site)
     wrench = _wrench(m, d, site, R @ _gear(m, ids, 0), R @ _gear(m, ids, 3))
-    row, dof = _one_end(m.structure, ids)
+    row, dof = _one_end_entries(m.structure, ids)
     entries = gather_static(d.cdof, dof).dot(gather_static(wrench, np.searchsorted(ids, row)))
     return jnp.zeros_like(wrench.parts[0]), entries
 
@@ -313,7 +315,7 @@ def _slidercrank(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 def _site_pair_moment(m: Model, d: Data, ids: np.ndarray, first: Spatial, second: Spatial) -> Array:
     """Compute the moment nonzeros of wrenches on the bodies of an output's two sites."""
     # Select the wrench of the site that the dof moves.
-    row, dof = _two_ends(m.structure, ids)
+    row, dof = _two_end_entries(m.structure, ids)
     which = np.searchsorted(ids, row)
     at_first = ancestors(m)[m.site_bodyid[_output_trnid(m)[row, 0]], dof].astype(bool)
     pushed = gather_static(d.cdof, dof)
@@ -338,7 +340,7 @@ def _site_quat(m: Model, d: Data, site: np.ndarray) -> Quat:
 # Orientations: three outputs, the components of a rotation vector.
 
 
-def _of_orientation(on_site: bool) -> Callable:
+def _select_orientation_outputs(on_site: bool) -> Callable:
     def members(s: Structure) -> np.ndarray:
         so3 = output_trntype(s) == TrnType.SO3
         return np.flatnonzero(so3 & ((_output_trnid(s)[:, 1] >= 0) == on_site))
@@ -393,20 +395,35 @@ def _body(m: Model, d: Data, ids: np.ndarray) -> tuple[Array, Array]:
 _JOINT = (TrnType.JOINT, TrnType.JOINTINPARENT)
 TRANSMISSION_RULES = (
     TransmissionRule(
-        _JOINT, _on_joint(JointType.SLIDE, JointType.HINGE), _joint_moment_entries, _scalar
+        _JOINT,
+        _select_joint_outputs(JointType.SLIDE, JointType.HINGE),
+        _joint_moment_entries,
+        _scalar,
     ),
-    TransmissionRule(_JOINT, _on_joint(JointType.BALL), _joint_moment_entries, _ball),
-    TransmissionRule(_JOINT, _on_joint(JointType.FREE), _joint_moment_entries, _free),
-    TransmissionRule((TrnType.TENDON,), _of_kind(TrnType.TENDON), _tendon_moment_entries, _tendon),
-    TransmissionRule((TrnType.SITE,), _site_members(False), _one_end, _site),
-    TransmissionRule((TrnType.SITE,), _site_members(True), _two_ends, _refsite),
+    TransmissionRule(_JOINT, _select_joint_outputs(JointType.BALL), _joint_moment_entries, _ball),
+    TransmissionRule(_JOINT, _select_joint_outputs(JointType.FREE), _joint_moment_entries, _free),
     TransmissionRule(
-        (TrnType.SLIDERCRANK,), _of_kind(TrnType.SLIDERCRANK), _two_ends, _slidercrank
+        (TrnType.TENDON,), _select_kind_outputs(TrnType.TENDON), _tendon_moment_entries, _tendon
+    ),
+    TransmissionRule((TrnType.SITE,), _site_members(False), _one_end_entries, _site),
+    TransmissionRule((TrnType.SITE,), _site_members(True), _two_end_entries, _refsite),
+    TransmissionRule(
+        (TrnType.SLIDERCRANK,),
+        _select_kind_outputs(TrnType.SLIDERCRANK),
+        _two_end_entries,
+        _slidercrank,
     ),
     TransmissionRule(
-        (TrnType.SO3,), _of_orientation(False), _component_moment_entries, _ball_orientation
+        (TrnType.SO3,),
+        _select_orientation_outputs(False),
+        _component_moment_entries,
+        _ball_orientation,
     ),
-    TransmissionRule((TrnType.SO3,), _of_orientation(True), _two_ends, _site_orientation),
-    TransmissionRule((TrnType.BODY,), _of_kind(TrnType.BODY), _body_moment_entries, _body),
+    TransmissionRule(
+        (TrnType.SO3,), _select_orientation_outputs(True), _two_end_entries, _site_orientation
+    ),
+    TransmissionRule(
+        (TrnType.BODY,), _select_kind_outputs(TrnType.BODY), _body_moment_entries, _body
+    ),
 )
 SUPPORTED_TRANSMISSIONS = frozenset(kind for rule in TRANSMISSION_RULES for kind in rule.kinds)

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import CamLight
-from jaxsim.math import Rot, Vec, select
+from jaxsim.math import Rot, Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.stage import stage
@@ -52,7 +52,7 @@ class _Mounts(NamedTuple):
             (CamLight.TRACK, d.xpos, self.pos0),
             (CamLight.TRACKCOM, d.subtree_com, self.poscom0),
         ):
-            pos = select(
+            pos = select_where(
                 column(self.mode == kind, pos), gather_static(origin, self.body) + offset, pos
             )
         return pos
@@ -75,10 +75,10 @@ def _cameras(m: Model, d: Data) -> Data:
     mounts = _Mounts(m.cam_bodyid, m.cam_mode, m.cam_targetbodyid, m.cam_pos0, m.cam_poscom0)
     pos = mounts.positions(d, m.cam_pos)
     mat = (gather_static(d.xquat, m.cam_bodyid) * m.cam_quat).matrix()
-    mat = select(column(mounts.follows, pos), m.cam_mat0, mat)
+    mat = select_where(column(mounts.follows, pos), m.cam_mat0, mat)
     # Aim at targets: the camera's z axis points away from the target.
     for here, goal in mounts.goals(d):
-        mat = select(column(here, pos), _aim_camera(pos - goal), mat)
+        mat = select_where(column(here, pos), _aim_camera(pos - goal), mat)
     return d.replace(cam_xpos=pos, cam_xmat=mat)
 
 
@@ -94,9 +94,9 @@ def _lights(m: Model, d: Data) -> Data:
     pos = mounts.positions(d, m.light_pos)
     # Light direction by mode, like the camera orientations.
     way = gather_static(d.xquat, m.light_bodyid).rotate(m.light_dir)
-    way = select(column(mounts.follows, pos), m.light_dir0, way)
+    way = select_where(column(mounts.follows, pos), m.light_dir0, way)
     for here, goal in mounts.goals(d):
-        way = select(column(here, pos), goal - pos, way)
+        way = select_where(column(here, pos), goal - pos, way)
     return d.replace(light_xpos=pos, light_xdir=way.normalize())
 
 

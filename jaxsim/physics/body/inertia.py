@@ -17,16 +17,16 @@ from jaxsim.linalg.block_diagonal import BlockDiagonal
 from jaxsim.linalg.factor import solve_spd
 from jaxsim.linalg.ldl import ltdl
 from jaxsim.linalg.tree_sparse import TreeSparse
-from jaxsim.math import Inertia, Spatial, Vec, select
+from jaxsim.math import Inertia, Spatial, Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.actuator.reflected import dof_armature, tendon_armature
-from jaxsim.physics.body.singular import diagonal_deficit, raise_diagonal
+from jaxsim.physics.actuator.reflected_inertia import dof_armature, tendon_armature
+from jaxsim.physics.body.singular_inertia import diagonal_deficit, raise_diagonal
 from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.partition import inertia_blocks, is_block_diagonal, is_sparse
 from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import dof_ancestors, dof_forest, dof_slot
-from jaxsim.transforms.differentiated import prefer_loops
+from jaxsim.transforms.derivative_context import prefer_loops
 from jaxsim.transforms.materialize import is_unbatched, materialize
 
 
@@ -44,7 +44,7 @@ def com_pos(m: Model, d: Data) -> Data:
     moment, subtree = subtree_sums(m, (d.xipos.scale(mass), mass))
     heavy = subtree > MINVAL
     inverse = 1 / jnp.where(heavy, subtree, 1.0)
-    com = select(heavy, moment.scale(inverse), d.xipos)
+    com = select_where(heavy, moment.scale(inverse), d.xipos)
     # Spatial inertias and motion axes about the center of mass of the tree.
     origin = gather_static(com, m.body_rootid)
     cinert = Inertia.about(m.body_inertia, d.ximat, mass, d.xipos - origin)
@@ -72,19 +72,19 @@ def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
         first = np.where(free, 3, 0)
         for k in range(3):
             here = (free | (kind == JointType.BALL)) & (slot - first == k)
-            axis = select(column(here, axis), columns[k], axis)
+            axis = select_where(column(here, axis), columns[k], axis)
         turn = turn | (free & (slot >= 3))
     # Rotational axes have a moment about the origin; slides are pure translations.
     rotates = column(turn, axis)
     zero = axis.map(jnp.zeros_like)
     offset = gather_static(origin, body) - gather_static(d.xanchor, joint)
-    rot = select(rotates, axis, zero)
-    lin = select(rotates, axis.cross(offset), axis)
+    rot = select_where(rotates, axis, zero)
+    lin = select_where(rotates, axis.cross(offset), axis)
     if free.any():
         # Translations of a free joint are along the world's axes.
         move = column(free & (slot < 3), axis)
         unit = Vec(*(column(1.0 * (slot == k), axis) for k in range(3)))
-        lin = select(move, Vec(*(jnp.broadcast_to(u, axis.shape) for u in unit.parts)), lin)
+        lin = select_where(move, Vec(*(jnp.broadcast_to(u, axis.shape) for u in unit.parts)), lin)
     return Spatial.of(rot, lin)
 
 
@@ -96,7 +96,7 @@ def crb(m: Model, d: Data) -> Data:
 
     plus armature on the diagonal, and the armature of tendons; coupling by a tendon across branches
     or trees is omitted, as in MuJoCo. A dof that moves no mass has the least inertia
-    (singular.py). A Data that keeps `qLD` also receives the factors of M.
+    (singular_inertia.py). A Data that keeps `qLD` also receives the factors of M.
     Corresponds to `mj_crb` (and `mj_factorM`) in MuJoCo.
     """
     # The world body is not part of any subtree here.
@@ -106,28 +106,28 @@ def crb(m: Model, d: Data) -> Data:
     force = gather_static(composite, m.dof_bodyid) @ d.cdof
     # One product over all dofs, or one per tree.
     one_by_one = m.ntree > 1 and is_unbatched(d.qpos) and prefer_loops()
-    M = _by_trees(m, force, d.cdof) if one_by_one else _of_all(m, force, d.cdof)
+    M = _inertia_by_trees(m, force, d.cdof) if one_by_one else _dense_inertia(m, force, d.cdof)
     # Tendon armature, restricted to dofs on one chain.
     if m.ntendon:
         along = gram(d.ten_J, tendon_armature(m)[:, None] * d.ten_J)
-        M = M + jnp.where(_square(dof_ancestors(m) | dof_ancestors(m).T, M), along, 0)
+        M = M + jnp.where(_broadcast_table(dof_ancestors(m) | dof_ancestors(m).T, M), along, 0)
     M = raise_diagonal(M)
     # The compiler removes the form that is not used.
-    inertia = _by_entries(m, d, force)
+    inertia = _inertia_by_entries(m, d, force)
     d = d.replace(crb=composite, M=materialize(M, d.qpos), inertia=inertia)
-    return d if d.qLD is None and d.qLDiagInv is None else _factors(d)
+    return d if d.qLD is None and d.qLDiagInv is None else _ldl_factors(d)
 
 
-def _of_all(m: Model, force: Spatial, cdof: Spatial) -> Array:
+def _dense_inertia(m: Model, force: Spatial, cdof: Spatial) -> Array:
     """Return M without tendons, as one product over all dofs."""
     # Outer product of forces and axes; keep the ancestor entries and mirror them.
     below = outer_sum(zip(force.parts, cdof.parts, strict=True))
-    lower, upper = (_square(a, below) for a in (dof_ancestors(m), dof_ancestors(m).T))
+    lower, upper = (_broadcast_table(a, below) for a in (dof_ancestors(m), dof_ancestors(m).T))
     M = jnp.where(lower, below, jnp.where(upper, below.swapaxes(0, 1), 0))
-    return M + _square(np.eye(m.nv), below) * dof_armature(m)[:, None]
+    return M + _broadcast_table(np.eye(m.nv), below) * dof_armature(m)[:, None]
 
 
-def _by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
+def _inertia_by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
     """Return M without tendons, one product per tree size, since M is block-diagonal in trees."""
     trees = (np.flatnonzero(m.dof_treeid == tree).tolist() for tree in range(m.ntree))
     parts = tuple(tuple(tree) for tree in trees if tree)
@@ -135,7 +135,7 @@ def _by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
     return M.plus_diagonal(jnp.broadcast_to(dof_armature(m), cdof.parts[0].shape)).dense()
 
 
-def _by_entries(m: Model, d: Data, force: Spatial) -> TreeSparse | BlockDiagonal | None:
+def _inertia_by_entries(m: Model, d: Data, force: Spatial) -> TreeSparse | BlockDiagonal | None:
     """Return M without the zeros between trees; None where there are few."""
     f, x = force.parts, d.cdof.parts
     products: TreeSparse | BlockDiagonal
@@ -149,14 +149,14 @@ def _by_entries(m: Model, d: Data, force: Spatial) -> TreeSparse | BlockDiagonal
     return products.plus_diagonal(diagonal_deficit(products.diagonal))
 
 
-def _factors(d: Data) -> Data:
+def _ldl_factors(d: Data) -> Data:
     """Compute M = L' D L: L below the diagonal of qLD, D on it."""
     L, D = ltdl(d.M)
-    diagonal = _square(np.eye(len(D), dtype=bool), L)
+    diagonal = _broadcast_table(np.eye(len(D), dtype=bool), L)
     return d.replace(qLD=jnp.where(diagonal, D[:, None], L), qLDiagInv=1 / D)
 
 
-def _square(table: np.ndarray, like: Array) -> np.ndarray:
+def _broadcast_table(table: np.ndarray, like: Array) -> np.ndarray:
     """Reshape a constant `[n, n]` table to broadcast with a matrix `[n, n, *W]`."""
     a = table.astype(like.dtype) if table.dtype == np.float64 else table
     return a.reshape(a.shape + (1,) * (like.ndim - 2))

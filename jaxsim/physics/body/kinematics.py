@@ -13,7 +13,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.linear import bind_gather
 from jaxsim.enums import JointType
-from jaxsim.math import Quat, Vec, concat, select
+from jaxsim.math import Quat, Vec, concat, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.stage import stage
@@ -34,8 +34,8 @@ def kinematics(m: Model, d: Data) -> Data:
     Corresponds to `mj_kinematics` in MuJoCo.
     """
     # Poses in the parents, then in the world.
-    pos, quat, anchor, axis = _local(m, d)
-    xpos, xquat = _compose(m, pos, quat)
+    pos, quat, anchor, axis = _local_poses(m, d)
+    xpos, xquat = _compose_poses(m, pos, quat)
 
     # Joint anchors and axes are known in the parent's frame.
     parent = m.body_parentid[m.jnt_bodyid]
@@ -59,7 +59,7 @@ def kinematics(m: Model, d: Data) -> Data:
     )
 
 
-def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
+def _local_poses(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
     """Return body poses in their parents, and joint anchors and axes in the parent of the body."""
     # Poses without joints: from the model, or from mocap inputs.
     shape = (m.nbody, *d.qpos.shape[1:])
@@ -76,7 +76,7 @@ def _local(m: Model, d: Data) -> tuple[Vec, Quat, Vec, Vec]:
         pos, quat = _free_body_pose(m, d, free, pos, quat)
         # A free joint has the body's position as anchor and the vertical as axis, as in MuJoCo.
         is_free = column(m.jnt_type == JointType.FREE, pos)
-        anchor = select(is_free, gather_static(pos, m.jnt_bodyid), anchor)
+        anchor = select_where(is_free, gather_static(pos, m.jnt_bodyid), anchor)
         up = (0.0, 0.0, 1.0)
         axis = Vec(*(jnp.where(is_free, u, a) for u, a in zip(up, axis.parts, strict=True)))
     return pos, quat, anchor, axis
@@ -102,7 +102,7 @@ def _apply_joints(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat, V
         anchor, axis = pos + quat.rotate(point), quat.rotate(axis)
         turned = quat * turn
         moved = anchor + axis.scale(shift) - turned.rotate(point)
-        pose = select(has, moved, pos), select(has, turned, quat)
+        pose = select_where(has, moved, pos), select_where(has, turned, quat)
         return pose, (anchor, axis)
 
     # A single slot needs no scan.
@@ -134,7 +134,7 @@ def _joint_motion(m: Model, d: Data) -> tuple[Quat, jax.Array]:
     if ball.any():
         adr = np.where(ball, m.jnt_qposadr, 0)
         own = Quat(*(gather_static(d.qpos, np.minimum(adr + k, m.nq - 1)) for k in range(4)))
-        turn = select(column(ball, value), own.normalize(), turn)
+        turn = select_where(column(ball, value), own.normalize(), turn)
     return turn, shift
 
 
@@ -146,18 +146,18 @@ def _free_body_pose(m: Model, d: Data, free: np.ndarray, pos: Vec, quat: Quat) -
     here[m.jnt_bodyid[free]] = True
     mask = column(here, pos)
     q = [gather_static(d.qpos, adr + k) for k in range(7)]
-    return select(mask, Vec(*q[:3]), pos), select(mask, Quat(*q[3:]).normalize(), quat)
+    return select_where(mask, Vec(*q[:3]), pos), select_where(mask, Quat(*q[3:]).normalize(), quat)
 
 
 def _mocap_body_pose(m: Model, d: Data, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
     """Set the poses of mocap bodies from their inputs."""
     index = np.maximum(m.body_mocapid, 0)
     mask = column(m.body_mocapid >= 0, pos)
-    pos = select(mask, gather_static(d.mocap_pos, index), pos)
-    return pos, select(mask, gather_static(d.mocap_quat.normalize(), index), quat)
+    pos = select_where(mask, gather_static(d.mocap_pos, index), pos)
+    return pos, select_where(mask, gather_static(d.mocap_quat.normalize(), index), quat)
 
 
-def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
+def _compose_poses(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
     """Compose poses in the world from poses in the parents, level by level."""
     # The world and its children.
     tree = body_levels(m)
@@ -175,7 +175,7 @@ def _compose(m: Model, pos: Vec, quat: Quat) -> tuple[Vec, Quat]:
             return here, here
 
         # Local poses and parents, level by level.
-        start = jax.tree.map(lambda a: _widen(a, width, tree.parent[0]), pieces[1])
+        start = jax.tree.map(lambda a: _widen_level(a, width, tree.parent[0]), pieces[1])
         parents = tree.parent.copy()
         if len(tree.roots) > width:
             parents[0] = np.arange(width)
@@ -193,7 +193,7 @@ def _unroll_count() -> int:
     return 1 if platform().scans else 8
 
 
-def _widen(roots: Array, width: int, parent: np.ndarray) -> Array:
+def _widen_level(roots: Array, width: int, parent: np.ndarray) -> Array:
     """Pad the level of the roots to the width of the deeper ones, or gather the used parents."""
     n = roots.shape[0]
     if n > width:

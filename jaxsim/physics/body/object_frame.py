@@ -25,7 +25,7 @@ class _Frame(NamedTuple):
     quat: Callable
 
 
-def _on_body(bodyid: str, pos: str, mat: str, quat: str) -> _Frame:
+def _attached_frame(bodyid: str, pos: str, mat: str, quat: str) -> _Frame:
     return _Frame(
         body=lambda m, ids: getattr(m, bodyid)[ids],
         pos=lambda d, ids: gather_static(getattr(d, pos), ids),
@@ -49,9 +49,9 @@ _OBJECT_FRAMES = {
         mat=lambda d, ids: gather_static(d.xmat, ids),
         quat=lambda m, d, ids: gather_static(d.xquat, ids),
     ),
-    ObjType.GEOM: _on_body("geom_bodyid", "geom_xpos", "geom_xmat", "geom_quat"),
-    ObjType.SITE: _on_body("site_bodyid", "site_xpos", "site_xmat", "site_quat"),
-    ObjType.CAMERA: _on_body("cam_bodyid", "cam_xpos", "cam_xmat", "cam_quat"),
+    ObjType.GEOM: _attached_frame("geom_bodyid", "geom_xpos", "geom_xmat", "geom_quat"),
+    ObjType.SITE: _attached_frame("site_bodyid", "site_xpos", "site_xmat", "site_quat"),
+    ObjType.CAMERA: _attached_frame("cam_bodyid", "cam_xpos", "cam_xmat", "cam_quat"),
 }
 
 

@@ -35,7 +35,7 @@ def subtree_sums(m: Model, x: PyTree) -> PyTree:
 def moving_sums(m: Model, x: PyTree) -> PyTree:
     """Sum over the dofs that move each body, `[nv, *W] -> [nbody, *W]`."""
     if _prefer_passes(m.nv):
-        return _at(ancestor_sums(x, dof_forest(m)), moving_dof(m))
+        return _gather_or_zero(ancestor_sums(x, dof_forest(m)), moving_dof(m))
     return weighted_sum(ancestors(m), x)
 
 
@@ -46,7 +46,7 @@ def moving_and_carrying_sums(m: Model, x: PyTree) -> tuple[PyTree, PyTree]:
     """
     if _prefer_passes(m.nv):
         sums = ancestor_sums(x, dof_forest(m))
-        return _at(sums, moving_dof(m)), _at(sums, carrying_dof(m))
+        return _gather_or_zero(sums, moving_dof(m)), _gather_or_zero(sums, carrying_dof(m))
     return weighted_sum(ancestors(m), x), weighted_sum(dofs_before(m), x)
 
 
@@ -55,7 +55,7 @@ def _prefer_passes(n: int) -> bool:
     return platform().fuses_calls and n > _MAX_DENSE_ROWS
 
 
-def _at(sums: PyTree, dof: tuple[int, ...]) -> PyTree:
+def _gather_or_zero(sums: PyTree, dof: tuple[int, ...]) -> PyTree:
     """Gather the sums at some dofs, zero at -1."""
     padded = jax.tree.map(lambda a: jnp.concatenate([jnp.zeros_like(a[:1]), a]), sums)
     return gather_static(padded, [k + 1 for k in dof])

@@ -2,8 +2,8 @@
 
 `size` is the capacity (number of slots), `mask` the true items, `order` the constant order of
 preference. Three forms with equal results: a sequential loop per world in fused CPU kernels
-(`_one_by_one`), a scan over the items that is vectorized over worlds (`_by_scan`), and one sort on
-GPU (`_by_sort`).
+(`_compact_sequentially`), a scan over the items that is vectorized over worlds
+(`_compact_by_scan`), and one sort on GPU (`_compact_by_sort`).
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _MIN_CAPACITY_BY_WORLD = 48  # capacity from which on fused kernels compact many
 _MAX_COUNTED_SLOTS = 256  # most slots that fused kernels, which hold no sort, order by counting
 
 
-def first_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
+def compact_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """Return the first true items of a list.
 
     Args:
@@ -36,30 +36,30 @@ def first_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array,
     """
     if len(mask) and platform().fuses_calls:
         if mask.ndim == 1:
-            found, count = _one_by_one(mask[:, None], order, size)
+            found, count = _compact_sequentially(mask[:, None], order, size)
             return found[:, 0], count[:, 0]
         if size >= _MIN_CAPACITY_BY_WORLD:
-            return _one_by_one(mask, order, size)
+            return _compact_sequentially(mask, order, size)
     if mask.ndim == 1 or not platform().scans:
-        return _by_sort(mask, order, size)
-    return _by_scan(mask, order, size)
+        return _compact_by_sort(mask, order, size)
+    return _compact_by_scan(mask, order, size)
 
 
-def first_ranked(
+def compact_ranked(
     mask: Array, order: np.ndarray, rank: Callable[[], Array], size: int
 ) -> tuple[Array, Array]:
     """Return the first true items, ordered by ranks that differ between worlds.
 
     Args:
-      mask, order, size: as in `first_true`. If more items are true than the capacity, those are
+      mask, order, size: as in `compact_true`. If more items are true than the capacity, those are
         kept that come first in `order` or, where one sort does both, by rank.
       rank: returns the ranks, int32 `[n, *W]`; items of equal rank stay in order.
 
     Returns:
-      As `first_true`.
+      As `compact_true`.
     """
     if platform().scans:
-        index, count = first_true(mask, order, size)
+        index, count = compact_true(mask, order, size)
         return sort_by_rank(index, rank(), count), count
     last = np.iinfo(np.int32).max
     key = gather_static(jnp.where(mask, rank(), last), order)
@@ -82,7 +82,9 @@ def select_deepest(mask: Array, dist: Array, size: int) -> Array:
     """
 
     def cut(mask, dist):
-        return mask & (dist <= _smallest(jnp.where(mask & ~jnp.isnan(dist), dist, jnp.inf), size))
+        return mask & (
+            dist <= _kth_smallest(jnp.where(mask & ~jnp.isnan(dist), dist, jnp.inf), size)
+        )
 
     if size >= len(mask):
         return mask
@@ -136,7 +138,7 @@ def _sort_used_slots(index: Array, rank: Array, place: np.ndarray, most: Array) 
     return lax.fori_loop(0, most, put, jnp.zeros_like(index))
 
 
-def _smallest(values: Array, k: int) -> Array:
+def _kth_smallest(values: Array, k: int) -> Array:
     """Return the k-th smallest of `[n, *W]` in each world, `[1, *W]`, by bisection."""
     if not platform().scans:  # a sort is one kernel there, an iteration of a loop is several
         return lax.sort(values, dimension=0)[k - 1 : k]
@@ -160,7 +162,7 @@ def _smallest(values: Array, k: int) -> Array:
     return lax.bitcast_convert_type(bits, values.dtype)
 
 
-def _one_by_one(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
+def _compact_sequentially(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """Compact world by world, item by item, about a nanosecond per item in a fused kernel."""
     items = None if order is None else jnp.asarray(order, jnp.int32)
     worlds = mask.shape[1]
@@ -183,11 +185,11 @@ def _one_by_one(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array
 
     start = jnp.zeros((1, worlds), jnp.int32), jnp.zeros((size + 1, worlds), jnp.int32)
     count, found = lax.fori_loop(0, worlds, of_world, start)
-    # Items past the last true one are set to the value that `_by_scan` leaves there.
+    # Items past the last true one are set to the value that `_compact_by_scan` leaves there.
     return jnp.where(np.arange(size, dtype=np.int32)[:, None] < count, found[:size], 0), count
 
 
-def _by_scan(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
+def _compact_by_scan(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """Compact in one pass over the items, the fastest of six methods on a CPU outside of kernels.
 
     Each item is compared with all slots and stored in the one whose index equals the count so far.
@@ -207,7 +209,7 @@ def _by_scan(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, A
     return found, count
 
 
-def _by_sort(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
+def _compact_by_sort(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
     """Sort the items by their position in the order, false ones last."""
     n = len(mask)
     # Sort keys: position in the order, n for false items.

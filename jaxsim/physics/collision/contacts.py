@@ -20,21 +20,21 @@ from jaxsim.physics.collision.candidates.plan import (
     collision_layout,
     pairs_without_collider,
 )
+from jaxsim.physics.collision.contact_list import list_contacts
 from jaxsim.physics.collision.driver import choose_contacts, detect_candidates, has_free_slots
 from jaxsim.physics.collision.field.kinds import unknown_sdf_messages
-from jaxsim.physics.collision.flex.bar import rod_edges
+from jaxsim.physics.collision.flex.contact_bodies import set_contact_bodies
 from jaxsim.physics.collision.flex.item import FlexItems
-from jaxsim.physics.collision.flex.sides import with_sides
-from jaxsim.physics.collision.listed import list_contacts
+from jaxsim.physics.collision.flex.rod_box import rod_edges
 from jaxsim.physics.collision.params import ContactParams, contact_params
 from jaxsim.physics.collision.shape import PlacedGeoms, place_geoms
-from jaxsim.physics.collision.speculative.found import add_speculative_contacts
+from jaxsim.physics.collision.speculative.contacts import add_speculative_contacts
 from jaxsim.physics.collision.surface import surface_velocity
-from jaxsim.physics.refusal import Refusal, describe_object
-from jaxsim.physics.sleep.known import fully_asleep
-from jaxsim.physics.sleep.touch import wake_by_contacts
+from jaxsim.physics.sleep.assume_asleep import fully_asleep
+from jaxsim.physics.sleep.sleeping_contacts import wake_by_contacts
 from jaxsim.physics.sleep.trees import can_sleep
 from jaxsim.physics.stage import stage
+from jaxsim.physics.unsupported import Refusal, describe_object
 from jaxsim.physics.warning import Trouble, count_warning
 
 
@@ -50,7 +50,7 @@ def collision(m: Model, d: Data) -> Data:
     rows; `d.contact` is the public list, without gaps. Corresponds to `mj_collision` in MuJoCo.
     """
     if fully_asleep():
-        return _without_contacts(d)
+        return _clear_contacts(d)
     # Poses, tables of the colliders, and contact parameters of all candidate pairs.
     plan = collision_layout(m)
     geoms = place_collision_geoms(m, d, plan)
@@ -62,7 +62,7 @@ def collision(m: Model, d: Data) -> Data:
     # Broad and narrow phase.
     points = detect_candidates(geoms, reach, plan, assets, flexes)
     if points is None:
-        return _without_contacts(d)
+        return _clear_contacts(d)
     # Replace contacts of fast pairs by speculative ones.
     if plan.ahead:
         points = add_speculative_contacts(m, d, points[0], geoms, reach, params, plan), points[1]
@@ -72,7 +72,7 @@ def collision(m: Model, d: Data) -> Data:
     else:
         found = choose_contacts(*points, params, plan, has_free_slots(m))
     if plan.soft:
-        found = replace(found, contacts=with_sides(m, found.contacts))
+        found = replace(found, contacts=set_contact_bodies(m, found.contacts))
     # Count overflow.
     wanted = jnp.minimum(found.ncon, plan.capacity) + found.lost
     d = count_warning(d, WarningType.CONTACTFULL, Trouble(found.lost > 0, wanted))
@@ -86,7 +86,7 @@ def collision(m: Model, d: Data) -> Data:
     )
 
 
-def _without_contacts(d: Data) -> Data:
+def _clear_contacts(d: Data) -> Data:
     """Return the data without contacts: the model cannot have any, or all its trees are asleep."""
     none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)
     contact = None if d.contact is None else no_contacts(d.contact)

@@ -24,13 +24,13 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.convex.convex import convex_convex, lowest_point_over_plane
 from jaxsim.physics.collision.convex.hfield import hfield_convex
-from jaxsim.physics.collision.convex.hull import Hulls, hulls, without_hull
+from jaxsim.physics.collision.convex.hull import Hulls, geoms_without_hull, hulls
 from jaxsim.physics.collision.convex.plane_mesh import plane_mesh
 from jaxsim.physics.collision.convex.prisms import hfield_tables, max_prism_contacts
 from jaxsim.physics.collision.convex.solid import CONVEX_TYPES, Assets, assets_of
@@ -40,7 +40,7 @@ from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of, unknown_sdf_re
 from jaxsim.physics.collision.field.mesh import MeshFields, mesh_sdf
 from jaxsim.physics.collision.field.sdf import sdf_contacts
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
-from jaxsim.physics.refusal import describe_object
+from jaxsim.physics.unsupported import describe_object
 
 PLANE, HFIELD, MESH, SDF = GeomType.PLANE, GeomType.HFIELD, GeomType.MESH, GeomType.SDF
 
@@ -103,7 +103,7 @@ def query_types(s: Structure, pairs: Iterable[tuple[int, int]]) -> QueryTypes:
         meshes=tuple(
             sorted({int(s.geom_dataid[p[0]]) for p in searched if s.geom_type[p[0]] == MESH})
         ),
-        bare=bool(without_hull(s)[list(geoms)].any()),
+        bare=bool(geoms_without_hull(s)[list(geoms)].any()),
     )
 
 
@@ -141,15 +141,15 @@ def distances(
     # Order each pair by type, evaluate every family, then restore the order.
     kind = jnp.asarray(m.geom_type, jnp.int32)
     swap = kind[a.id] > kind[b.id]
-    first, second = select(swap, b, a), select(swap, a, b)
+    first, second = select_where(swap, b, a), select_where(swap, a, b)
     zero = jnp.zeros_like((a.pos - b.pos).x)
     found = ContactPoints(zero + NO_CONTACT_DISTANCE, Vec(zero, zero, zero), Vec(zero, zero, zero))
     for row in meet.families:
         types1, types2, measure = _DISTANCE_FAMILIES[row]
         here = _is_one_of(types1, m, first) & _is_one_of(types2, m, second)
         touch = measure(m, first, second, jnp.where(here, reach, -NO_CONTACT_DISTANCE), meet)
-        found = select(here, _least(touch, zero), found)
-    return found._replace(normal=select(swap, -found.normal, found.normal))
+        found = select_where(here, _least(touch, zero), found)
+    return found._replace(normal=select_where(swap, -found.normal, found.normal))
 
 
 def _is_one_of(types: tuple[int, ...], m: Model, g: PlacedGeoms) -> Array:
@@ -179,7 +179,7 @@ def nearest_segment(touch: ContactPoints) -> tuple[Vec, Vec]:
     return touch.pos - half, touch.pos + half
 
 
-def _table(m: Model, meet: QueryTypes) -> Assets:
+def _convex_tables(m: Model, meet: QueryTypes) -> Assets:
     """Return the tables of convex geoms."""
     table = assets_of(m, meet.kinds)
     return replace(table, patches=False, hulls=_hulls(m, meet) if MESH in meet.kinds else None)
@@ -194,14 +194,14 @@ def _solids(
     m: Model, a: PlacedGeoms, b: PlacedGeoms, reach: Array, meet: QueryTypes
 ) -> ContactPoints:
     """Measure two convex geoms."""
-    return convex_convex(a, b, _table(m, meet), reach)
+    return convex_convex(a, b, _convex_tables(m, meet), reach)
 
 
 def _distance_to_plane(
     m: Model, a: PlacedGeoms, b: PlacedGeoms, reach: Array, meet: QueryTypes
 ) -> ContactPoints:
     """Measure a convex geom over a plane."""
-    return lowest_point_over_plane(_table(m, meet), a, b)
+    return lowest_point_over_plane(_convex_tables(m, meet), a, b)
 
 
 def _hull_distance_to_plane(
@@ -211,19 +211,19 @@ def _hull_distance_to_plane(
     return plane_mesh(a, b, _hulls(m, meet), reach)
 
 
-def _on_field(
+def _hfield_distance(
     m: Model, a: PlacedGeoms, b: PlacedGeoms, reach: Array, meet: QueryTypes
 ) -> ContactPoints:
     """Measure a convex geom on a height field."""
     s = m.structure
     cells = (np.asarray(s.hfield_nrow) - 1) * (np.asarray(s.hfield_ncol) - 1)
-    convex = _table(m, meet)
+    convex = _convex_tables(m, meet)
     convex = replace(convex, kinds=(HFIELD, *convex.kinds))
     table = replace(hfield_tables(m), convex=convex, slots=max_prism_contacts(2 * int(cells.max())))
     return hfield_convex(a, b, table, reach)
 
 
-def _by_distance(
+def _sdf_distance(
     m: Model, a: PlacedGeoms, b: PlacedGeoms, reach: Array, meet: QueryTypes
 ) -> ContactPoints:
     """Measure two geoms with signed distance functions."""
@@ -248,8 +248,8 @@ _DISTANCE_FAMILIES = (
     _Family(CONVEX_TYPES, CONVEX_TYPES, _solids),
     _Family((PLANE,), CONVEX_TYPES, _distance_to_plane),
     _Family((PLANE,), (SDF,), _hull_distance_to_plane),
-    _Family((HFIELD,), CONVEX_TYPES, _on_field),
-    _Family((*_ANALYTIC_CONVEX_TYPES, SDF), (SDF,), _by_distance),
+    _Family((HFIELD,), CONVEX_TYPES, _hfield_distance),
+    _Family((*_ANALYTIC_CONVEX_TYPES, SDF), (SDF,), _sdf_distance),
     _Family((MESH,), (SDF,), _mesh_by_distance),
 )
 

@@ -8,10 +8,10 @@ Data flow, for each group of pairs with one collider:
 
 A group whose budget covers all its pairs skips the broad phase, and a model whose capacity covers
 all candidate contacts skips the second compaction (`packed` is false): then all ids are constants
-(`StaticIds`, ids.py) and every candidate contact keeps its own slot. Otherwise each world chooses
-its pairs and contacts (`TracedIds`). What exceeds a budget or the capacity is dropped and counted
-(`lost`). `touch` holds the geometry of candidate contacts, `pair` the candidate pair of each, and
-`found` flags those within `reach` = margin + gap.
+(`StaticIds`, contact_ids.py) and every candidate contact keeps its own slot. Otherwise each world
+chooses its pairs and contacts (`TracedIds`). What exceeds a budget or the capacity is dropped and
+counted (`lost`). `touch` holds the geometry of candidate contacts, `pair` the candidate pair of
+each, and `found` flags those within `reach` = margin + gap.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,15 +32,15 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.candidates.broadphase import may_collide
 from jaxsim.physics.collision.candidates.plan import CollisionLayout, PairGroup
-from jaxsim.physics.collision.compact import first_ranked, first_true, select_deepest
+from jaxsim.physics.collision.compact import compact_ranked, compact_true, select_deepest
+from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds, join_ids
 from jaxsim.physics.collision.flex.broadphase import number_near
 from jaxsim.physics.collision.flex.candidates import flex_narrow_phase
 from jaxsim.physics.collision.flex.item import FlexItems, no_item
 from jaxsim.physics.collision.frame import contact_frame
-from jaxsim.physics.collision.ids import IdArray, StaticIds, TracedIds, join_ids
 from jaxsim.physics.collision.params import ContactParams
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
-from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.materialize import is_unbatched
 from jaxsim.transforms.materialize_result import materialize_result
 from jaxsim.transforms.platform import platform
@@ -66,7 +66,7 @@ class Contacts(NamedTuple):
       smooth: see ContactParams.
       item: flex elements or vertices on both sides (flex/item.py), `no_item` for a geom. None if no
         flex of the model can collide. The geom of a flex side is -1, its body a representative one
-        (flex/sides.py); the bodies that move it are in flex/shares.py.
+        (flex/contact_bodies.py); the bodies that move it are in flex/flex_jacobian.py.
     """
 
     dist: jax.Array
@@ -157,7 +157,7 @@ def detect_candidates(
         # Groups that involve flexes.
         none = no_item(flexes[0])
         parts = [
-            (as_soft(p, g, layout, none), over)
+            (extend_to_flex_contacts(p, g, layout, none), over)
             for (p, over), g in zip(parts, layout.groups, strict=True)
         ]
         for group in layout.soft:
@@ -199,9 +199,11 @@ def choose_contacts(
         # Overflow keeps the deepest contacts; the compaction keeps MuJoCo's order.
         kept = select_deepest(points.found, points.touch.dist, places)
         if points.rank is not None or layout.mixes:
-            index, number = first_ranked(kept, order, lambda: _rank(points, layout), places)
+            index, number = compact_ranked(
+                kept, order, lambda: _contact_rank(points, layout), places
+            )
         else:
-            index, number = first_true(kept, order, places)
+            index, number = compact_true(kept, order, places)
         chosen = gather(points.touch, index)
         if points.item is not None:
             one, other = (TracedIds(gather(i.array(index), index)) for i in points.item)
@@ -215,11 +217,11 @@ def choose_contacts(
         lost = lost + jnp.maximum(count - places, 0)
     contacts = _contacts(chosen, pair, exists, params, layout)
     if item is not None:
-        contacts = _of_flexes(contacts, item, pair, layout)
+        contacts = _set_flex_ids(contacts, item, pair, layout)
     return CollisionResult(contacts, count, jnp.broadcast_to(lost, count.shape), packed)
 
 
-def _rank(points: CandidatePoints, layout: CollisionLayout) -> Array:
+def _contact_rank(points: CandidatePoints, layout: CollisionLayout) -> Array:
     """Return the position of each candidate in MuJoCo's contact order."""
     if points.rank is not None:
         return points.rank.array(points.found)
@@ -297,7 +299,7 @@ def _group_points(
     else:
         mask = _broad_phase(group, geoms, reach, layout)
         every = np.arange(len(group.pairs))
-        index, count = first_true(mask, every, group.budget)
+        index, count = compact_true(mask, every, group.budget)
         near_ones = TracedIds(index)
         a, b = (near_ones.look_up(geom).take(geoms) for geom in (geom1, geom2))
         pair = near_ones.look_up(group.pairs)
@@ -348,7 +350,7 @@ def joined_points(parts: list[CandidatePoints]) -> CandidatePoints:
     return points._replace(item=(one, other), rank=join_ids(ranks, found))
 
 
-def as_soft(
+def extend_to_flex_contacts(
     points: CandidatePoints, group: PairGroup, layout: CollisionLayout, none: int
 ) -> CandidatePoints:
     """Extend candidate contacts of geoms with the fields of flex contacts."""
@@ -358,7 +360,7 @@ def as_soft(
     return points._replace(item=(nothing, nothing), rank=TracedIds(rank + column(slot, rank)))
 
 
-def _of_flexes(
+def _set_flex_ids(
     c: Contacts, item: tuple[IdArray, IdArray], pair: IdArray, layout: CollisionLayout
 ) -> Contacts:
     """Set the geom ids and flex items of contacts of which some involve flexes."""

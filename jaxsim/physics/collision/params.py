@@ -66,14 +66,15 @@ def contact_params(m: Model, pairs: GeomPairs) -> ContactParams:
     named = pairs.predefined >= 0
     mixed = _mix_parameters(m, pairs)
     if named.any():
-        mixed = _where(named, _of_elements(m, pairs), mixed)
+        mixed = _select_pairs(named, _pair_parameters(m, pairs), mixed)
     if m.opt.enableflags & EnableBit.OVERRIDE:
-        mixed = _override(m, mixed)
+        mixed = _option_parameters(m, mixed)
     alone = pairs.geom1 == pairs.geom2
     if alone.any():  # self-collision of a flex has no margin, else neighbors always touch
         none = jnp.zeros_like(mixed.margin)
         mixed = mixed._replace(
-            margin=_where(alone, none, mixed.margin), gap=_where(alone, none, mixed.gap)
+            margin=_select_pairs(alone, none, mixed.margin),
+            gap=_select_pairs(alone, none, mixed.gap),
         )
     # Coefficients that share an array keep sharing it.
     least = {id(f): jnp.maximum(f, MINMU) for f in mixed.friction}
@@ -96,12 +97,12 @@ def _mix_parameters(m: Model, pairs: GeomPairs) -> ContactParams:
         """Return a field of the first and of the second geom."""
         field = getattr(m, f"geom_{name}")
         if soft:  # flexes are numbered after the geoms
-            field = _one_after_another(field, _of_flexes(m, name, field))
+            field = _concatenate_fields(field, _flex_field(m, name, field))
         return gather_static(field, g1), gather_static(field, g2)
 
     def by_priority(equal, one, two):
         """Select by priority: equal, higher in the first geom, higher in the second."""
-        return _where(priority == 0, equal, _where(priority > 0, one, two))
+        return _select_pairs(priority == 0, equal, _select_pairs(priority > 0, one, two))
 
     # Weight of the first geom: its share of solmix; 1/2 if neither geom has any.
     mix1, mix2 = both("solmix")
@@ -145,20 +146,20 @@ def _mix_parameters(m: Model, pairs: GeomPairs) -> ContactParams:
     )
 
 
-def _of_flexes(m: Model, name: str, like: Array) -> Array:
+def _flex_field(m: Model, name: str, like: Array) -> Array:
     """Return a field of the flexes, which have no adhesion."""
     if name == "adhesion":
         return jnp.zeros((m.nflex, *like.shape[1:]), like.dtype)
     return getattr(m, f"flex_{name}")
 
 
-def _one_after_another(a: Array, b: Array) -> Array:
+def _concatenate_fields(a: Array, b: Array) -> Array:
     """Concatenate two fields, broadcasting one that all worlds share."""
     worlds = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
     return jnp.concatenate([jnp.broadcast_to(x, (len(x), *worlds)) for x in (a, b)])
 
 
-def _of_elements(m: Model, pairs: GeomPairs) -> ContactParams:
+def _pair_parameters(m: Model, pairs: GeomPairs) -> ContactParams:
     """Return the parameters of `<pair>` elements; of the first one for pairs without an element."""
     k = np.maximum(pairs.predefined, 0)
     return ContactParams(
@@ -180,7 +181,7 @@ def _has_adhesion(s: Structure, pairs: GeomPairs) -> bool:
     return bool(by_geom[~named].any() or s.pair_hasadhesion[pairs.predefined[named]].any())
 
 
-def _override(m: Model, p: ContactParams) -> ContactParams:
+def _option_parameters(m: Model, p: ContactParams) -> ContactParams:
     """Return the same parameters for all contacts, from `<option>`."""
 
     def same(values: Array) -> tuple[jax.Array, ...]:
@@ -207,7 +208,7 @@ def _parts(field: Array) -> tuple[jax.Array, ...]:
     return tuple(field[:, k] for k in range(field.shape[1]))
 
 
-def _where(mask: np.ndarray, yes: PyTree, no: PyTree) -> PyTree:
+def _select_pairs(mask: np.ndarray, yes: PyTree, no: PyTree) -> PyTree:
     """Select arrays or parameters by a static mask over the pairs."""
     if mask.all() or not mask.any():
         return yes if mask.all() else no

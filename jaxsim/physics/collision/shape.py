@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column
-from jaxsim.math import Rot, Vec, select
+from jaxsim.math import Rot, Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
 from jaxsim.model.model import Model
 
@@ -90,7 +90,7 @@ def choose_static(index: Array, choices: Sequence[PyTree]) -> PyTree:
     """Return `choices[index]` by comparison, for a traced index and a few values of equal shape."""
     chosen = choices[0]
     for k in range(1, len(choices)):
-        chosen = select(index == k, choices[k], chosen)
+        chosen = select_where(index == k, choices[k], chosen)
     return chosen
 
 

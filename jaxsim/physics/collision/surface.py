@@ -12,8 +12,8 @@ from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.pairs import GeomPairs
+from jaxsim.physics.collision.contact_ids import IdArray
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.collision.ids import IdArray
 
 
 def surface_velocity(

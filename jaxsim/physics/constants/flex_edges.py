@@ -20,7 +20,7 @@ def edge_length(m: Model, d: Data) -> Array:
     """Compute `flexedge_length0`, `[nflexedge, *W]`."""
     # Distance of both ends at the reference pose; zero for edges not in use.
     table = flex_edges(m)
-    first, last = _ends(m, d, np.arange(len(table.vert)))
+    first, last = _edge_ends(m, d, np.arange(len(table.vert)))
     length = (last - first).norm()
     return jnp.where(column(table.used, length), length, 0)
 
@@ -47,7 +47,7 @@ def edge_invweight(m: Model, d: Data, body_invweight: Array, inverse: Array) -> 
     ids = np.flatnonzero(table.used & ~table.simple & apart & (m.flexedge_J_rownnz > 0))
     if not len(ids):
         return weight
-    points = _ends(m, d, ids)
+    points = _edge_ends(m, d, ids)
     along = (points[1] - points[0]).normalize().map(lambda a: a[:, None])
     bodies = (table.body[ids, k] for k in range(2))
     speeds = [
@@ -59,7 +59,7 @@ def edge_invweight(m: Model, d: Data, body_invweight: Array, inverse: Array) -> 
     return weight.at[ids].set(found)
 
 
-def _ends(m: Model, d: Data, ids: np.ndarray) -> tuple[Vec, Vec]:
+def _edge_ends(m: Model, d: Data, ids: np.ndarray) -> tuple[Vec, Vec]:
     """Return both ends of some edges in the world."""
 
     def end_position(k: int) -> Vec:

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import by_kind
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.kind_dispatch import compute_by_kind
 from jaxsim.enums import MAXVAL, GeomType
 from jaxsim.math import safe_sqrt
 from jaxsim.model.model import Model
@@ -19,22 +19,26 @@ from jaxsim.model.model import Model
 
 def geom_bounds(m: Model) -> dict:
     """Compute `geom_size`, `geom_aabb` and `geom_rbound`, in the layout of the physics."""
-    m = m.replace(geom_size=_size(m))
-    aabb = by_kind(
-        m.geom_type, {k: _of(m, box) for k, (box, _) in _BOUNDS_FUNCTIONS.items()}, m.geom_aabb
+    m = m.replace(geom_size=_geom_half_sizes(m))
+    aabb = compute_by_kind(
+        m.geom_type,
+        {k: _evaluate_by_type(m, box) for k, (box, _) in _BOUNDS_FUNCTIONS.items()},
+        m.geom_aabb,
     )
     m = m.replace(geom_aabb=aabb)
-    rbound = by_kind(
-        m.geom_type, {k: _of(m, r) for k, (_, r) in _BOUNDS_FUNCTIONS.items()}, m.geom_rbound
+    rbound = compute_by_kind(
+        m.geom_type,
+        {k: _evaluate_by_type(m, r) for k, (_, r) in _BOUNDS_FUNCTIONS.items()},
+        m.geom_rbound,
     )
     return {"geom_size": m.geom_size, "geom_aabb": aabb, "geom_rbound": rbound}
 
 
-def _of(m: Model, formula: Callable) -> Callable:
+def _evaluate_by_type(m: Model, formula: Callable) -> Callable:
     return lambda ids: formula(m, ids)
 
 
-def _size(m: Model) -> Array:
+def _geom_half_sizes(m: Model) -> Array:
     """Return the size of geoms; for a height field a box of its mean height and half its base."""
     geom = np.flatnonzero(m.geom_type == GeomType.HFIELD)
     if not len(geom):
@@ -86,7 +90,7 @@ def _box_as_it_is(m: Model, ids: np.ndarray) -> Array:
 # Radii of bounding spheres `[k, *W]`.
 
 
-def _unbounded(m: Model, ids: np.ndarray) -> Array:
+def _unbounded_radius(m: Model, ids: np.ndarray) -> Array:
     return jnp.zeros_like(gather_static(m.geom_rbound, ids))
 
 
@@ -94,12 +98,12 @@ def _radius_as_it_is(m: Model, ids: np.ndarray) -> Array:
     return gather_static(m.geom_rbound, ids)
 
 
-def _longest(m: Model, ids: np.ndarray) -> Array:
+def _longest_half_side(m: Model, ids: np.ndarray) -> Array:
     """Return the largest half side of the box, for shapes that are round at their ends."""
     return jnp.max(gather_static(m.geom_aabb, ids)[:, 3:], axis=1)
 
 
-def _corner(m: Model, ids: np.ndarray) -> Array:
+def _corner_distance(m: Model, ids: np.ndarray) -> Array:
     """Return the distance of the box's farthest corner from the origin."""
     # Largest absolute coordinate along each axis.
     box = gather_static(m.geom_aabb, ids)
@@ -107,20 +111,20 @@ def _corner(m: Model, ids: np.ndarray) -> Array:
     return safe_sqrt(sum(far[:, k] * far[:, k] for k in range(3)))
 
 
-def _rim(m: Model, ids: np.ndarray) -> Array:
+def _rim_distance(m: Model, ids: np.ndarray) -> Array:
     """Return the distance of a cylinder's rim from its center."""
     radius, half = (gather_static(m.geom_size[:, k], ids) for k in range(2))
     return safe_sqrt(radius * radius + half * half)
 
 
 _BOUNDS_FUNCTIONS: dict[GeomType, tuple[Callable, Callable]] = {
-    GeomType.PLANE: (_half_space, _unbounded),
-    GeomType.HFIELD: (_field, _corner),
-    GeomType.SPHERE: (_centered("x", "x", "x"), _longest),
-    GeomType.CAPSULE: (_centered("x", "x", "xy"), _longest),
-    GeomType.ELLIPSOID: (_centered("x", "y", "z"), _longest),
-    GeomType.CYLINDER: (_centered("x", "x", "y"), _rim),
-    GeomType.BOX: (_centered("x", "y", "z"), _corner),
+    GeomType.PLANE: (_half_space, _unbounded_radius),
+    GeomType.HFIELD: (_field, _corner_distance),
+    GeomType.SPHERE: (_centered("x", "x", "x"), _longest_half_side),
+    GeomType.CAPSULE: (_centered("x", "x", "xy"), _longest_half_side),
+    GeomType.ELLIPSOID: (_centered("x", "y", "z"), _longest_half_side),
+    GeomType.CYLINDER: (_centered("x", "x", "y"), _rim_distance),
+    GeomType.BOX: (_centered("x", "y", "z"), _corner_distance),
     GeomType.MESH: (_box_as_it_is, _radius_as_it_is),
     GeomType.SDF: (_box_as_it_is, _radius_as_it_is),
 }

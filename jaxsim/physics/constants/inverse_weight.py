@@ -17,7 +17,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.derived import SLIDERS_ONLY
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.actuator.reflected import dof_armature
+from jaxsim.physics.actuator.reflected_inertia import dof_armature
 from jaxsim.physics.actuator.transmission import SUPPORTED_TRANSMISSIONS, output_trntype
 from jaxsim.physics.body.point_motion import point_jacobian
 from jaxsim.physics.constants.flex_edges import edge_invweight
@@ -38,14 +38,14 @@ def inverse_weights(m: Model, d: Data) -> dict:
     # All weights use the same inverse of M.
     inverse = inverse_spd(d.M)
     body = _body_invweight(m, d, inverse)
-    moment = _product(d.actuator_moment, inverse)
+    moment = _times_inverse(d.actuator_moment, inverse)
     acc0 = safe_sqrt(jnp.sum(moment * moment, axis=1))
     known = np.isin(output_trntype(m), [*SUPPORTED_TRANSMISSIONS])
     found = {
         "dof_M0": d.cdof.dot(gather_static(d.crb, m.dof_bodyid) @ d.cdof) + dof_armature(m),
         "dof_invweight0": _dof_invweight(m, inverse),
         "body_invweight0": body,
-        "tendon_invweight0": _mobility(d.ten_J, inverse),
+        "tendon_invweight0": _inverse_inertia_diagonal(d.ten_J, inverse),
         "actuator_acc0": jnp.where(column(known, acc0), acc0, m.actuator_acc0),
     }
     if m.nflex:
@@ -53,14 +53,14 @@ def inverse_weights(m: Model, d: Data) -> dict:
     return found
 
 
-def _product(J: Array, inverse: Array) -> Array:
+def _times_inverse(J: Array, inverse: Array) -> Array:
     """Compute J M^-1: `[n, nv, *W]`."""
     return jnp.einsum("bi...,ij...->bj...", J, inverse, precision=HIGHEST_PRECISION)
 
 
-def _mobility(J: Array, inverse: Array) -> Array:
+def _inverse_inertia_diagonal(J: Array, inverse: Array) -> Array:
     """Compute the diagonal of J M^-1 J', `[n, *W]`."""
-    return jnp.sum(_product(J, inverse) * J, axis=1)
+    return jnp.sum(_times_inverse(J, inverse) * J, axis=1)
 
 
 def _slide_weight(m: Model) -> Array:
@@ -100,6 +100,6 @@ def _body_invweight(m: Model, d: Data, inverse: Array) -> Array:
     if len(body):
         jacobians = point_jacobian(m, d, body, gather_static(d.xipos, body))
         for k, J in enumerate(jacobians):
-            mean = sum(_mobility(row, inverse) for row in J.parts) / 3
+            mean = sum(_inverse_inertia_diagonal(row, inverse) for row in J.parts) / 3
             weight[k] = weight[k].at[body].set(mean)
     return jnp.stack(weight, axis=1)

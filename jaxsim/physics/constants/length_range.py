@@ -17,7 +17,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, sum_items
 from jaxsim.enums import MINVAL, DisableBit, IntegratorType
-from jaxsim.errors import ModelError, Problem
+from jaxsim.errors import LocatedProblem, ModelError
 from jaxsim.linalg.factor import solve_spd
 from jaxsim.math import safe_sqrt
 from jaxsim.model.allocate import allocate
@@ -54,7 +54,7 @@ def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
     Raises:
       ModelError: a length did not settle, or has no range; lists every such actuator.
     """
-    _refuse(m, wanted)
+    _check_supported(m, wanted)
     timestep = wanted.timestep or float(m.opt.timestep)
     # Double precision for any model: in single precision lengths settle only roughly.
     with jax.enable_x64(True):
@@ -65,16 +65,16 @@ def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
     # Check each result and collect the faults of all actuators.
     for k, puller in enumerate(wanted.pullers):
         found = low[0, k], high[1, k]
-        message = _fault(puller, found, low[:, k], high[:, k], wanted.tolrange)
+        message = _range_error(puller, found, low[:, k], high[:, k], wanted.tolrange)
         if message:
-            problems.append(Problem(puller.place, message))
+            problems.append(LocatedProblem(puller.place, message))
         ranges[puller.output] = found
     if problems:
         raise ModelError(problems)
     return m.replace(actuator_lengthrange=jnp.asarray(ranges))
 
 
-def _fault(
+def _range_error(
     puller: Puller, found: tuple, low: np.ndarray, high: np.ndarray, tolerance: float
 ) -> str:
     """Return an error message for the lengths of one actuator, pulled to either side; or ""."""
@@ -97,13 +97,13 @@ def _fault(
     return ""
 
 
-def _refuse(m: Model, wanted: LengthRanges) -> None:
+def _check_supported(m: Model, wanted: LengthRanges) -> None:
     """Raise ModelError for models with constraints that the simulation does not support."""
     lacks = equality.unsupported_equalities(m)
     if lacks:
         first = wanted.pullers[0]
         message = f"{first.label}: give it a lengthrange; simulation cannot find it: "
-        raise ModelError(Problem(first.place, message + lacks[0].message))
+        raise ModelError(LocatedProblem(first.place, message + lacks[0].message))
 
 
 def _limits_only_model(m: Model, timestep: float) -> Model:
@@ -138,7 +138,7 @@ def _settle(m: Model, wanted: LengthRanges, timestep: float) -> tuple[np.ndarray
             unpack_record(_repeat_worlds(m, 1), 1),
             unpack_record(_repeat_worlds(d, output.size), 1),
         )
-        return _pull(plan, m, d, output, side)
+        return _pull_output(plan, m, d, output, side)
 
     lengths = _run_once(pull, m, allocate(m, ()), output, side)
     low, high = (np.asarray(a, np.float64).reshape(2, -1) for a in lengths)
@@ -168,7 +168,7 @@ class _Plan(NamedTuple):
     maxforce: float
 
 
-def _pull(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[Array, Array]:
+def _pull_output(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> tuple[Array, Array]:
     """Return smallest and largest length of an output pulled to a side, `[1, *W]` each.
 
     Args:

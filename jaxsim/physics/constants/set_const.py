@@ -14,8 +14,8 @@ from jaxsim.enums import DisableBit, EqType, ObjType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.derived import AUTOMATIC_LENGTH, STATISTICS
+from jaxsim.model.initial import mocap_bodies
 from jaxsim.model.model import Model, Statistic
-from jaxsim.model.start import mocap_bodies
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.transmission import (
     SUPPORTED_TRANSMISSIONS,
@@ -74,7 +74,7 @@ def derived_constants(m: Model) -> tuple[dict, dict]:
         found["flexedge_length0"] = edge_length(m, d)
         m = m.replace(flexedge_length0=found["flexedge_length0"])
     length = body_length(m, d)
-    found |= at_reference(m, d) | {"dof_length": dof_length(m, length)}
+    found |= set_reference_constants(m, d) | {"dof_length": dof_length(m, length)}
     found |= inverse_weights(m, d)
     # Rest lengths need their own pose, qpos_spring.
     if m.ntendon:
@@ -100,7 +100,7 @@ def configuration_independent(m: Model) -> dict:
     }
 
 
-def at_reference(m: Model, d: Data) -> dict:
+def set_reference_constants(m: Model, d: Data) -> dict:
     """Compute fields that follow from the pose at `qpos0`: lengths, cameras, lights, equalities."""
     # Outputs of unsupported transmissions keep their values.
     known = np.isin(output_trntype(m), [*SUPPORTED_TRANSMISSIONS])

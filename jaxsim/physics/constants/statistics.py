@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, diagonal, gather_static, max_by_row, sum_items
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.enums import MINVAL, GeomType, JointType
 from jaxsim.math import Vec, concat
 from jaxsim.model.data import Data

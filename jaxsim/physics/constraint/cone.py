@@ -34,7 +34,7 @@ class Edge(NamedTuple):
     slope: jax.Array
     D: jax.Array
 
-    def along(self, r: list) -> Array:
+    def evaluate(self, r: list) -> Array:
         """Evaluate the row from values over the contact basis, `[ncon, *W]`."""
         return r[0] + self.slope * r[self.k]
 
@@ -123,7 +123,7 @@ class Pyramid:
             lines.append(self.normal.line(r[0], v[0]))
         return lines
 
-    def along(self, r: list, v: list) -> Summed:
+    def restrict_to_line(self, r: list, v: list) -> Summed:
         """Restrict the cost to r + step v, summed over contacts."""
         lines = self.lines(r, v)
         rows = OneSidedLine(*(jnp.stack(parts) for parts in zip(*lines, strict=True)))
@@ -264,7 +264,7 @@ class Elliptic:
         )
         return [line]
 
-    def along(self, r: list, v: list) -> Summed:
+    def restrict_to_line(self, r: list, v: list) -> Summed:
         """Restrict the cost to r + step v, summed over contacts."""
         return Summed(materialize(self.lines(r, v)[0], r[0]), 0, self.used)
 

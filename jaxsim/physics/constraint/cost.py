@@ -100,7 +100,7 @@ class Quadratic:
         """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
         return [Parabola(self.D * r * v, self.D * v * v)]
 
-    def along(self, r: Array, v: Array) -> Parabola:
+    def restrict_to_line(self, r: Array, v: Array) -> Parabola:
         """Restrict the cost to r + step v, summed over rows."""
         return Parabola(*map(sum_items, self.lines(r, v)[0]))
 
@@ -129,7 +129,7 @@ class OneSided:
         """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
         return [self.line(r, v)]
 
-    def along(self, r: Array, v: Array) -> Summed:
+    def restrict_to_line(self, r: Array, v: Array) -> Summed:
         """Restrict the cost to r + step v, summed over rows."""
         return Summed(materialize(self.line(r, v), r))
 
@@ -197,7 +197,7 @@ class Huber:
         """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
         return [HuberLine(r, v, self.D * r * v, self.D * v * v, self.D, self.floss)]
 
-    def along(self, r: Array, v: Array) -> Summed:
+    def restrict_to_line(self, r: Array, v: Array) -> Summed:
         """Restrict the cost to r + step v, summed over rows."""
         return Summed(materialize(self.lines(r, v)[0], r))
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import ConstraintType, DisableBit, EqType, ObjType
-from jaxsim.math import Quat, Rot, Vec, safe_sqrt, select
+from jaxsim.math import Quat, Rot, Vec, safe_sqrt, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
@@ -23,12 +23,12 @@ from jaxsim.physics.constraint.cost import Quadratic
 from jaxsim.physics.constraint.impedance import impedance, reference_law, split_columns
 from jaxsim.physics.constraint.jacobian import DenseJacobian, SparseJacobian
 from jaxsim.physics.constraint.rows import SingleRows, Terms, make_row_block
-from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors
+from jaxsim.physics.unsupported import Refusal, make_refusal
 
 
-def connects(m: Model, d: Data) -> SingleRows | None:
+def connect_rows(m: Model, d: Data) -> SingleRows | None:
     """Build the rows of connects, which make two points coincide: residual = p1 - p2."""
     ids = active_equalities(m, EqType.CONNECT)
     if not len(ids):
@@ -125,7 +125,7 @@ def unsupported_equalities(m: Model) -> list[Refusal]:
         if kind not in _SUPPORTED_TYPES
     }
     return [
-        refuse(m, "equality", e, lacking[EqType(kind)])
+        make_refusal(m, "equality", e, lacking[EqType(kind)])
         for e, kind in enumerate(m.eq_type)
         if kind in lacking
     ]
@@ -141,11 +141,11 @@ def active_equalities(m: Model, kind: EqType) -> np.ndarray:
     """Return the ids of the constraints of a type that have rows; none under the disable flag."""
     if m.opt.disableflags & DisableBit.EQUALITY:
         return np.zeros(0, int)
-    return _movable(m)[kind]
+    return _movable_constraints(m)[kind]
 
 
 @cache_by_structure
-def _movable(s: Structure) -> dict[EqType, np.ndarray]:
+def _movable_constraints(s: Structure) -> dict[EqType, np.ndarray]:
     """Return constraints of each type whose objects some dof can move, as MuJoCo does."""
     moves = ancestors(s).any(1)
     tendon_moves = np.zeros(s.ntendon + 1, bool)  # the last entry: no second tendon
@@ -203,8 +203,8 @@ def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, tu
     if on_site.any():
         site = np.where(on_site, obj, 0)
         mask = column(on_site, anchor)
-        anchor = select(mask, gather_static(m.site_pos, site), anchor)
-        turn = select(mask, gather_static(m.site_quat, site), turn)
+        anchor = select_where(mask, gather_static(m.site_pos, site), anchor)
+        turn = select_where(mask, gather_static(m.site_quat, site), turn)
     body = _body(m, ids, obj)
     quat = gather_static(d.xquat, body)
     point = gather_static(d.xpos, body) + quat.rotate(anchor)

@@ -20,7 +20,7 @@ from jaxsim.physics.body.point_motion import point_jacobian
 from jaxsim.physics.constraint.equality import EqualityRow, active_equalities, equality_rows
 from jaxsim.physics.constraint.jacobian import SparseJacobian
 from jaxsim.physics.constraint.rows import SingleRows
-from jaxsim.physics.flex.cell import element_rotations, node_displacements, of_all
+from jaxsim.physics.flex.cell import element_rotations, gather_rotations, node_displacements
 from jaxsim.physics.flex.flex import node_positions
 from jaxsim.physics.flex.lattice import LatticeElements, lattice_elements
 
@@ -51,7 +51,7 @@ def flex_strains(m: Model, d: Data) -> SingleRows | None:
         return None
     node = node_positions(m, d)
     # Modes of each kind of element, then sorted by constraint.
-    found = [_strain(m, d, part, node) for part in parts]
+    found = [_strain_rows(m, d, part, node) for part in parts]
     residual, J, weight = (jnp.concatenate(a) for a in zip(*found, strict=True))
     id = np.concatenate([part.id[part.owner] for part in parts])
     velocity = apply(J, d.qvel)
@@ -119,14 +119,14 @@ class _Modes(NamedTuple):
     number: np.ndarray
 
 
-def _strain(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, Array]:
+def _strain_rows(m: Model, d: Data, part: _Modes, node: Vec) -> tuple[Array, Array, Array]:
     """Compute residual `[k, *W]`, Jacobian `[k, nv, *W]` and inverse inertia of the modes."""
     # Rotation of each element, and node displacements in its rest axes.
     group, owner = part.element, part.owner
     xpos = concat([d.flexvert_xpos, node])
     # Displacement of the nodes in the rest axes of their element.
     turn = element_rotations(m, [group], xpos)
-    quat = of_all(turn, np.arange(len(group.flex)))
+    quat = gather_rotations(turn, np.arange(len(group.flex)))
     shift = node_displacements(m, group, xpos, quat)
     # Gather the modes from flex_stiffness, and project the displacement on them.
     size = 3 * group.node.shape[1]

@@ -1,8 +1,8 @@
 """Constraint islands: connected components of trees coupled by constraint rows.
 
 MuJoCo's documentation, Computation: Constraint islands; corresponds to `mj_island`. Islands
-determine which trees must fall asleep together (sleep/asleep.py), and the convergence tests of
-methods that end before the minimum (solver/islands.py). Newton's method takes all rows at once.
+determine which trees must fall asleep together (sleep/sleep_islands.py), and the convergence tests
+of methods that end before the minimum (solver/islands.py). Newton's method takes all rows at once.
 Components are found by label propagation, in a loop whose shape does not depend on the state.
 """
 
@@ -16,12 +16,13 @@ from jaxsim.enums import ConstraintType, DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.flex.contact_bodies import item_trees
 from jaxsim.physics.collision.flex.passive import passive_contacts
-from jaxsim.physics.collision.flex.sides import item_trees
 from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.rows import ConstraintBlocks, RowBlock, SingleRows
 from jaxsim.physics.discrete import is_discrete
-from jaxsim.physics.integrate.ties import flex_couplings, metric_couplings
+from jaxsim.physics.integrate.tree_couplings import flex_couplings, metric_couplings
+from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.sleep.incidence import (
     Incidence,
     body_incidence,
@@ -30,7 +31,6 @@ from jaxsim.physics.sleep.incidence import (
     joint_incidence,
     tendon_incidence,
 )
-from jaxsim.physics.sleep.known import fully_asleep
 
 # Incidence of the objects that own the rows of each type.
 _ROW_OBJTYPES = {
@@ -52,9 +52,9 @@ def touched_trees(m: Model, d: Data) -> list[Array]:
 
     Inactive rows touch none.
     """
-    trees = [_of_rows(m, block) for block in d.rows.single]
+    trees = [_trees_of_rows(m, block) for block in d.rows.single]
     if d.rows.contact is not None:
-        trees.append(_of_contacts(m, d.found.contacts))
+        trees.append(_trees_of_contacts(m, d.found.contacts))
     pairs = zip(d.rows.blocks, trees, strict=True)
     return [_active(block)[:, None] & of_block for block, of_block in pairs]
 
@@ -66,7 +66,7 @@ def passive_couplings(m: Model, d: Data) -> list[Array]:
     passive = None if c is None else passive_contacts(m, c)
     if c is None or passive is None:
         return []
-    ties = _of_contacts(m, c) & passive[:, None]
+    ties = _trees_of_contacts(m, c) & passive[:, None]
     return [ties & (jnp.sum(ties, axis=1, keepdims=True) > 1)]
 
 
@@ -95,7 +95,7 @@ def connected_components(rows: ConstraintBlocks, touched: list[Array], ties: lis
     def propagate_labels(state: tuple[Array, Array]) -> tuple[Array, Array]:
         label, _ = state
         # Propagate the smallest label over each row, then replace each label by its label's label.
-        offered = jnp.where(tied, first_of(tied, label)[:, None], np.int32(count)).min(axis=0)
+        offered = jnp.where(tied, smallest_label(tied, label)[:, None], np.int32(count)).min(axis=0)
         least = jnp.minimum(label, offered)
         least = gather(least, least)
         return least, jnp.any(least != label)
@@ -103,7 +103,7 @@ def connected_components(rows: ConstraintBlocks, touched: list[Array], ties: lis
     return lax.while_loop(lambda state: state[1], propagate_labels, (start, jnp.array(True)))[0]
 
 
-def first_of(touched: Array, label: Array) -> Array:
+def smallest_label(touched: Array, label: Array) -> Array:
     """Return the smallest label of the trees that each row touches, `[n, *W]`; ntree for none."""
     return jnp.where(touched, label[None], np.int32(len(label))).min(axis=1)
 
@@ -144,13 +144,13 @@ def _active(block: RowBlock) -> Array:
     return (D[0] if isinstance(D, list) else D) > 0
 
 
-def _of_rows(m: Model, block: SingleRows) -> Array:
+def _trees_of_rows(m: Model, block: SingleRows) -> Array:
     """Return which trees rows touch, `[n, ntree, *W]` bool."""
     ends = row_trees(m, block).tree[:, :, None] == np.arange(m.ntree)
     return jnp.asarray(column(ends.any(axis=1), block.cost.D))
 
 
-def _of_contacts(m: Model, c: Contacts) -> Array:
+def _trees_of_contacts(m: Model, c: Contacts) -> Array:
     """Return which trees contacts touch, `[ncontact, ntree, *W]` bool."""
     of_body = body_incidence(m).tree[:, 0].astype(np.int32)
     # Trees of both bodies, and of all bodies of a flex element.

@@ -9,15 +9,20 @@ from jaxsim.arrays.gather import running_sum
 from jaxsim.enums import ConeType, ConstraintType, DisableBit
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.listed import contacts_of
+from jaxsim.physics.collision.contact_list import contacts_of
 from jaxsim.physics.constraint.contact.rows import contact_rows
-from jaxsim.physics.constraint.equality import connects, joint_couplings, tendon_couplings, welds
+from jaxsim.physics.constraint.equality import (
+    connect_rows,
+    joint_couplings,
+    tendon_couplings,
+    welds,
+)
 from jaxsim.physics.constraint.flex import flex_lengths, flex_strains
 from jaxsim.physics.constraint.island import row_trees
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
 from jaxsim.physics.constraint.rows import ConstraintBlocks, SingleRows
 from jaxsim.physics.constraint.tendon import tendon_friction, tendon_limits
-from jaxsim.physics.sleep.known import fully_asleep
+from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
 
@@ -25,7 +30,7 @@ from jaxsim.physics.stage import stage
 _ROW_BUILDERS = (
     dof_friction,
     scalar_joint_limits,
-    connects,
+    connect_rows,
     welds,
     joint_couplings,
     tendon_couplings,

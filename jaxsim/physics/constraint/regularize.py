@@ -21,7 +21,7 @@ from jaxsim.linalg.factor import inverse_blocks
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.constraint.cone import Pyramid
-from jaxsim.physics.constraint.contact.rows import with_pull
+from jaxsim.physics.constraint.contact.rows import raise_reference_by_adhesion
 from jaxsim.physics.constraint.impedance import regularization
 from jaxsim.physics.constraint.rows import ConstraintBlocks, ContactRows, SingleRows
 from jaxsim.physics.discrete import is_discrete
@@ -40,13 +40,13 @@ def regularized_rows(m: Model, d: Data, inertia: Array) -> ConstraintBlocks:
     # Default: the approximation made with the rows.
     if d.rows.empty or not (exact or is_discrete(m)):
         return d.rows
-    weigh = _exact(m, inertia) if exact else _rescale_by_inertia(d, inertia)
-    single = tuple(_single(block, weigh, m.nv) for block in d.rows.single)
+    weigh = _exact_inverse_inertia(m, inertia) if exact else _rescale_by_inertia(d, inertia)
+    single = tuple(_single_rows_diagonal(block, weigh, m.nv) for block in d.rows.single)
     contact = d.rows.contact
     return ConstraintBlocks(single, None if contact is None else _contacts(d, contact, weigh))
 
 
-def _exact(m: Model, inertia: Array) -> Weigh:
+def _exact_inverse_inertia(m: Model, inertia: Array) -> Weigh:
     """Return a function that computes J M^-1 J' of each row."""
     # Blockwise inverse of M.
     inverse = inverse_blocks(inertia, inertia_blocks(m))
@@ -68,7 +68,7 @@ def _rescale_by_inertia(d: Data, inertia: Array) -> Weigh:
     return weigh
 
 
-def _single(block: SingleRows, weigh: Weigh, nv: int) -> SingleRows:
+def _single_rows_diagonal(block: SingleRows, weigh: Weigh, nv: int) -> SingleRows:
     weight = weigh(block.J.dense(nv), block.weight)
     D = block.cost.D * _regularization_factor(block, weight)
     return replace(block, weight=weight, cost=replace(block.cost, D=D))
@@ -89,7 +89,9 @@ def _contacts(d: Data, block: ContactRows, weigh: Weigh) -> ContactRows:
     before, after = (jax.tree.leaves(a)[0] for a in (cost.D, D))
     normal, *rest = block.aref
     c = d.found.contacts
-    normal = with_pull(c, after, with_pull(c, before, normal, edges, -1.0), edges)
+    normal = raise_reference_by_adhesion(
+        c, after, raise_reference_by_adhesion(c, before, normal, edges, -1.0), edges
+    )
     aref = [normal, *rest]
     return replace(block, weight=weight, cost=replace(cost, D=D), aref=aref)
 

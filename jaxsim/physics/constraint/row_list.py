@@ -17,8 +17,8 @@ from jaxsim.arrays.gather import column, gather_static, running_sum
 from jaxsim.enums import ConstraintState, ConstraintType
 from jaxsim.model.data import ROW_FIELDS, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.compact import first_true
-from jaxsim.physics.collision.listed import gather_world_items
+from jaxsim.physics.collision.compact import compact_true
+from jaxsim.physics.collision.contact_list import gather_world_items
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
 from jaxsim.physics.constraint.contact.row_law import row_laws
 from jaxsim.physics.constraint.cost import Huber, OneSided
@@ -73,7 +73,7 @@ def list_rows(m: Model, d: Data) -> Data:
     rows, room = list_state_rows(d), m.structure.sizes["nrow"]
     count = len(rows.active)
     # Compact the active rows, and pad to the capacity `nrow`.
-    index, number = first_true(rows.active, np.arange(count), count)
+    index, number = compact_true(rows.active, np.arange(count), count)
     filled = column(np.arange(count, dtype=np.int32), number) < number
 
     def packed(a: Array) -> Array:
@@ -105,16 +105,16 @@ def list_state_rows(d: Data) -> ConstraintRows:
     # Scalar rows in MuJoCo's order, then contacts.
     rows, forces = d.rows, row_forces(d)
     single = (_single_rows(block, force, d.qacc) for block, force in forces[: len(rows.single)])
-    listed = _join([_no_rows(d.qacc), *single], d.qacc)
+    listed = _concatenate_blocks([_no_rows(d.qacc), *single], d.qacc)
     listed = [gather_static(f, rows.order) for f in listed]
     if rows.contact is None or d.found is None:
         return ConstraintRows(*listed)
     # Contact ids count the existing contacts.
     number = running_sum(d.found.contacts.exists.astype(jnp.int32)) - 1
-    contacts = _by_contact(
+    contacts = _order_by_contact(
         _CONTACT_ROW_LISTS[type(rows.contact.cost)](d, forces[-1][1], number), d.qacc
     )
-    return ConstraintRows(*_join([listed, contacts], d.qacc))
+    return ConstraintRows(*_concatenate_blocks([listed, contacts], d.qacc))
 
 
 def _no_rows(qacc: Array) -> list:
@@ -150,7 +150,7 @@ def _pyramid(d: Data, force: list, number: Array) -> list:
     """Return the rows of pyramids: the edges of each contact."""
     block, rows = d.rows.contact, []
     for edge in block.cost.rows:
-        J, aref = edge.jacobian(block.J.basis), edge.along(block.aref)
+        J, aref = edge.jacobian(block.J.basis), edge.evaluate(block.aref)
         if edge.k == 0 and d.forces is not None:
             push = force[0]
         elif d.forces is None or d.forces.reach is None:
@@ -220,7 +220,7 @@ def _state(m: Model, d: Data, rows: ConstraintRows) -> Array:
     return jnp.where(rows.active, state, np.int32(ConstraintState.SATISFIED))
 
 
-def _of_smooth(d: Data, rows: ConstraintRows) -> Array:
+def _smooth_row_acceleration(d: Data, rows: ConstraintRows) -> Array:
     """Return the unconstrained acceleration along the rows; 0 if unknown, as in `inverse`."""
     acc = jnp.zeros_like(d.qvel) if d.qacc_smooth is None else d.qacc_smooth
     return apply(rows.efc_J, acc)
@@ -236,7 +236,7 @@ def _velocity(m: Model, d: Data, rows: ConstraintRows) -> Array:
     rest = [jnp.zeros_like(driven[0])] * (len(block.aref) - 1 - len(driven))
     basis = [jnp.zeros_like(driven[0]), *driven, *rest][: len(block.aref)]
     cost = block.cost
-    of_rows = [e.along(basis) for e in cost.rows] if isinstance(cost, Pyramid) else basis
+    of_rows = [e.evaluate(basis) for e in cost.rows] if isinstance(cost, Pyramid) else basis
     surface = jnp.stack(of_rows, axis=1)
     surface = surface.reshape(-1, *surface.shape[2:])
     first = len(velocity) - len(surface)
@@ -248,7 +248,7 @@ DERIVED_ROW_FIELDS: dict[str, Callable[[Model, Data, ConstraintRows], Array]] = 
     "efc_KBIP": lambda m, d, rows: row_laws(m, d),
     "efc_vel": _velocity,
     "efc_R": lambda m, d, rows: _inverse_of_active(rows),
-    "efc_b": lambda m, d, rows: _of_smooth(d, rows) - rows.efc_aref,
+    "efc_b": lambda m, d, rows: _smooth_row_acceleration(d, rows) - rows.efc_aref,
     "efc_state": _state,
 }
 
@@ -258,14 +258,14 @@ def _frictionless(cost: Pyramid | Elliptic) -> Array | bool:
     return len(cost.mu) == 1 if cost.flat is None else cost.flat
 
 
-def _by_contact(rows: list, qacc: Array) -> list:
+def _order_by_contact(rows: list, qacc: Array) -> list:
     """Reorder rows from all contacts row by row to contact after contact."""
     count, n = len(rows), rows[0][0].shape[0]
     order = np.arange(count * n).reshape(count, n).T.ravel()
-    return [gather_static(f, order) for f in _join(rows, qacc)]
+    return [gather_static(f, order) for f in _concatenate_blocks(rows, qacc)]
 
 
-def _join(blocks: list, like: Array) -> list:
+def _concatenate_blocks(blocks: list, like: Array) -> list:
     """Concatenate rows of several blocks field by field, broadcast to the worlds of `like`."""
     worlds = like.shape[1:]
 

@@ -19,7 +19,7 @@ from jaxsim.physics.tendon.path import tendon_pattern
 
 def tendon_friction(m: Model, d: Data) -> SingleRows | None:
     """Build the rows of tendons with friction loss (compiled friction loss positive)."""
-    tendon = np.flatnonzero(m.tendon_hasfriction & _moves(m))
+    tendon = np.flatnonzero(m.tendon_hasfriction & _movable_tendons(m))
     if not len(tendon) or m.opt.disableflags & DisableBit.FRICTIONLOSS:
         return None
     floss = gather_static(m.tendon_frictionloss, tendon)
@@ -65,11 +65,11 @@ def limit_distance(m: Model, d: Data) -> tuple[Array, Array]:
 @cache_by_structure
 def limited_tendons(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return the limited tendons, once per row, and the side of each row."""
-    limited = np.flatnonzero(s.tendon_limited.astype(bool) & _moves(s))
+    limited = np.flatnonzero(s.tendon_limited.astype(bool) & _movable_tendons(s))
     return limit_sides(limited, s.tendon_hasmargin)
 
 
 @cache_by_structure
-def _moves(s: Structure) -> np.ndarray:
+def _movable_tendons(s: Structure) -> np.ndarray:
     """Return the tendons whose length some dof changes; others have no rows, as in MuJoCo."""
     return np.isin(np.arange(s.ntendon), tendon_pattern(s).row)

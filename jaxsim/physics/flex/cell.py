@@ -27,14 +27,14 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.model.switch.clashes import STRAIN_EQUALITY
 from jaxsim.physics.flex.lattice import LatticeElements, lattice_elements, midpoint_derivatives
-from jaxsim.physics.flex.push import (
+from jaxsim.physics.flex.point_forces import (
     YIELDS_STRETCHED,
     FlexPointState,
     Push,
     StiffnessBlock,
-    by_flex,
-    of_elements,
-    on_elements,
+    element_forces,
+    gather_by_flex,
+    gather_element_points,
     plastic_values,
 )
 
@@ -44,17 +44,17 @@ class Springs(NamedTuple):
 
     Attributes:
       element: the elements.
-      place: index among all elements, `[n]`.
+      element_index: index among all elements, `[n]`.
       plastic: address in the plastic state; -1: the element does not yield, `[n]`.
     """
 
     element: LatticeElements
-    place: np.ndarray
+    element_index: np.ndarray
     plastic: np.ndarray
 
     def some(self, which: np.ndarray) -> "Springs":
         """Return a subset."""
-        return Springs(self.element.some(which), self.place[which], self.plastic[which])
+        return Springs(self.element.some(which), self.element_index[which], self.plastic[which])
 
 
 @cache_by_structure
@@ -75,9 +75,9 @@ def cell_springs(s: Structure) -> list[Springs]:
     return out
 
 
-def cell_forces(m: Model, place: FlexPointState) -> list[Push]:
+def cell_forces(m: Model, state: FlexPointState) -> list[Push]:
     """Compute spring and damper forces of cells and walls on their nodes."""
-    return [_forces(m, group, place) for group in cell_springs(m)]
+    return [_forces(m, group, state) for group in cell_springs(m)]
 
 
 def element_rotations(m: Model, groups: list[LatticeElements], xpos: Vec) -> Quat | None:
@@ -91,23 +91,28 @@ def element_rotations(m: Model, groups: list[LatticeElements], xpos: Vec) -> Qua
     if not groups:
         return None
     # Polar decomposition of the deformation gradients.
-    columns = [_gradient(m, group, of_elements(xpos, group.node + m.nflexvert)) for group in groups]
+    columns = [
+        _gradient(m, group, gather_element_points(xpos, group.node + m.nflexvert))
+        for group in groups
+    ]
     return nearest_rotation(Rot.from_cols(*(concat(c) for c in zip(*columns, strict=True))))
 
 
-def node_displacements(m: Model, group: LatticeElements, xpos: Vec, turn: Quat) -> Vec:
-    """Compute node displacements R' x - X in the rest axes, `[n, k, *W]`; turn `[n, 1, *W]`."""
-    x = of_elements(xpos, group.node + m.nflexvert)
-    return turn.conj.rotate(x) - of_elements(m.flex_node0, group.node)
+def node_displacements(m: Model, group: LatticeElements, xpos: Vec, rotation: Quat) -> Vec:
+    """Compute node displacements R' x - X in the rest axes, `[n, k, *W]`; rotation `[n, 1, *W]`."""
+    x = gather_element_points(xpos, group.node + m.nflexvert)
+    return rotation.conj.rotate(x) - gather_element_points(m.flex_node0, group.node)
 
 
-def element_strains(m: Model, group: LatticeElements, xpos: Vec, turn: Quat) -> list[list[Array]]:
+def element_strains(
+    m: Model, group: LatticeElements, xpos: Vec, rotation: Quat
+) -> list[list[Array]]:
     """Compute the strain at each midpoint, sym(R' dx/dX) - 1; for walls within their plane."""
     # Tangents dx/dX at the midpoint, in the rest axes.
-    tangent = _tangents(m, group, of_elements(xpos, group.node + m.nflexvert))
-    tangent = [turn.conj.rotate(t) for t in tangent]
+    tangent = _tangents(m, group, gather_element_points(xpos, group.node + m.nflexvert))
+    tangent = [rotation.conj.rotate(t) for t in tangent]
     axes = _axes(group)
-    F = [[_along(t, axis) for t in tangent] for axis in axes]
+    F = [[_axis_component(t, axis) for t in tangent] for axis in axes]
     span = range(len(axes))
     # Symmetrized gradient minus the identity.
     return [[0.5 * (F[i][j] + F[j][i]) - float(i == j) for j in span] for i in span]
@@ -126,14 +131,14 @@ def _strain_displacements(group: LatticeElements, P: list[list[Array]], x: Vec) 
     """Compute P X for the nodes of each element, `[n, k, *W]`, from its strain `[n, *W]`."""
     # Components along the element's axes, multiplied by P, then back in the rest frame.
     axes = _axes(group)
-    x_along = [_along(x, axis) for axis in axes]
+    x_along = [_axis_component(x, axis) for axis in axes]
     moved = []
     for row in P:
         terms = [p[:, None] * a for p, a in zip(row, x_along, strict=True)]
         moved.append(reduce(add, terms))
     parts = []
     for c in range(3):
-        turned = [a * _at(axis, c, a) for axis, a in zip(axes, moved, strict=True)]
+        turned = [a * _is_axis(axis, c, a) for axis, a in zip(axes, moved, strict=True)]
         parts.append(reduce(add, turned))
     return Vec(*parts)
 
@@ -145,9 +150,9 @@ def _axes(group: LatticeElements) -> list[np.ndarray]:
     return [(group.axis + 1) % 3, (group.axis + 2) % 3]
 
 
-def _along(v: Vec, axis: np.ndarray) -> Array:
+def _axis_component(v: Vec, axis: np.ndarray) -> Array:
     """Return the component of each vector along an axis of its own."""
-    x, y, z = (_at(axis, c, a) * a for c, a in enumerate(v.parts))
+    x, y, z = (_is_axis(axis, c, a) * a for c, a in enumerate(v.parts))
     return x + y + z
 
 
@@ -159,7 +164,7 @@ def _tangents(m: Model, group: LatticeElements, x: Vec) -> list[Vec]:
         m.flex_node0, group.node[:, 0]
     )
     axes = _axes(group)
-    return [t.scale(1 / _along(rest, axis)) for t, axis in zip(tangent, axes, strict=True)]
+    return [t.scale(1 / _axis_component(rest, axis)) for t, axis in zip(tangent, axes, strict=True)]
 
 
 def _gradient(m: Model, group: LatticeElements, x: Vec) -> list[Vec]:
@@ -173,12 +178,12 @@ def _gradient(m: Model, group: LatticeElements, x: Vec) -> list[Vec]:
     parts = ((first, slow), (second, fast), (first.cross(second), group.axis))
     columns = []
     for c in range(3):
-        x, y, z = (v.scale(_at(axis, c, v.x)) for v, axis in parts)
+        x, y, z = (v.scale(_is_axis(axis, c, v.x)) for v, axis in parts)
         columns.append(x + y + z)
     return columns
 
 
-def _at(axis: np.ndarray, c: int, like: Array) -> np.ndarray:
+def _is_axis(axis: np.ndarray, c: int, like: Array) -> np.ndarray:
     """Return 1 where an axis has the number `c`, else 0."""
     return column(1.0 * (axis == c), like)
 
@@ -199,52 +204,54 @@ def stiffness(m: Model, group: LatticeElements) -> Array:
     return numbers.reshape(len(first), size, size, *numbers.shape[1:])
 
 
-def _forces(m: Model, group: Springs, place: FlexPointState) -> Push:
+def _forces(m: Model, group: Springs, state: FlexPointState) -> Push:
     element, node = group.element, group.element.node + m.nflexvert
     # Displacement in the rest axes, less the plastic strain.
-    turn = of_all(place.turn, group.place)
-    shift = node_displacements(m, element, place.xpos, turn)
+    rotation = gather_rotations(state.rotation, group.element_index)
+    shift = node_displacements(m, element, state.xpos, rotation)
     if (group.plastic >= 0).any():
-        numbers = plastic_values(place.plastic, group.plastic, 6 if element.solid else 3)
-        rest = of_elements(m.flex_node0, element.node)
+        numbers = plastic_values(state.plastic, group.plastic, 6 if element.solid else 3)
+        rest = gather_element_points(m.flex_node0, element.node)
         shift = shift - _strain_displacements(element, strain_matrix(numbers), rest)
     # Linear spring and damper, rotated to the world.
-    speed = turn.conj.rotate(of_elements(place.velocity, node))
+    speed = rotation.conj.rotate(gather_element_points(state.velocity, node))
     K = stiffness(m, element)
-    damping = by_flex(m.flex_damping, element.flex, place.xpos.x)[:, None]
+    damping = gather_by_flex(m.flex_damping, element.flex, state.xpos.x)[:, None]
     # Spring and damper forces in the world.
-    spring, damper = (turn.rotate(_times(K, x)) for x in (shift, speed))
-    return on_elements(node, spring, damper.scale(damping))
+    spring, damper = (rotation.rotate(_stiffness_times(K, x)) for x in (shift, speed))
+    return element_forces(node, spring, damper.scale(damping))
 
 
-def cell_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
+def cell_stiffness(m: Model, state: FlexPointState) -> list[StiffnessBlock]:
     """Return R K R' of each element; the derivative of R is omitted."""
-    return [_block(m, group, place) for group in cell_springs(m)]
+    return [_block(m, group, state) for group in cell_springs(m)]
 
 
-def _block(m: Model, group: Springs, place: FlexPointState) -> StiffnessBlock:
-    assert place.turn is not None  # there are elements
+def _block(m: Model, group: Springs, state: FlexPointState) -> StiffnessBlock:
+    assert state.rotation is not None  # there are elements
     element = group.element
     n, k = element.node.shape
     K = -stiffness(m, element)
     worlds = K.shape[3:]
-    turn = gather_static(place.turn, group.place).map(lambda a: a[:, None, None, None])
+    rotation = gather_static(state.rotation, group.element_index).map(
+        lambda a: a[:, None, None, None]
+    )
     for _ in range(2):  # rotate both sides; the matrix is symmetric
         rows = K.reshape(n, k, 3, k, 3, *worlds)
-        turned = turn.rotate(Vec(*(rows[:, :, i] for i in range(3))))
+        turned = rotation.rotate(Vec(*(rows[:, :, i] for i in range(3))))
         whole = jnp.stack(turned.parts, axis=2)
         worlds = whole.shape[5:]
         K = whole.reshape(n, 3 * k, 3 * k, *worlds).swapaxes(1, 2)
     return StiffnessBlock(element.flex, element.node + m.nflexvert, K)
 
 
-def of_all(turn: Quat | None, place: np.ndarray) -> Quat:
+def gather_rotations(rotation: Quat | None, element_index: np.ndarray) -> Quat:
     """Gather rotations of elements as `[n, 1, *W]`, to broadcast over their nodes."""
-    assert turn is not None  # there are elements
-    return gather_static(turn, place).map(lambda a: a[:, None])
+    assert rotation is not None  # there are elements
+    return gather_static(rotation, element_index).map(lambda a: a[:, None])
 
 
-def _times(K: Array, x: Vec) -> Vec:
+def _stiffness_times(K: Array, x: Vec) -> Vec:
     """Compute K x for each element, x `[n, k, *W]`."""
     # Batched matrix-vector products over the nodes' coordinates.
     n, k = x.shape[:2]

@@ -61,12 +61,12 @@ def flex_velocity(m: Model, d: Data) -> Data:
 
 def node_positions(m: Model, d: Data) -> Vec:
     """Return the positions of the nodes of interpolated flexes, `[nflexnode, *W]`."""
-    return _with_inside(m, _body_fixed_points(d, m.flex_nodebodyid, m.flex_node))
+    return _interpolate_inner_nodes(m, _body_fixed_points(d, m.flex_nodebodyid, m.flex_node))
 
 
 def node_velocity(m: Model, d: Data, xpos: Vec) -> Vec:
     """Return the velocities of the nodes at `xpos`, `[nflexnode, *W]` [m/s]."""
-    return _with_inside(m, _speed(m, d, m.flex_nodebodyid, xpos))
+    return _interpolate_inner_nodes(m, _speed(m, d, m.flex_nodebodyid, xpos))
 
 
 def vertex_velocity(m: Model, d: Data) -> Vec:
@@ -77,11 +77,11 @@ def vertex_velocity(m: Model, d: Data) -> Vec:
 def spread_to_vertices(m: Model, fixed: Vec, node: Vec) -> Vec:
     """Combine values of fixed vertices `[nflexvert, *W]` with those interpolated from nodes."""
     parts = [fixed, *(_interpolated(m, group, node) for group in interpolated_vertices(m))]
-    return fixed if len(parts) == 1 else gather_static(concat(parts), _order(m))
+    return fixed if len(parts) == 1 else gather_static(concat(parts), _vertex_order(m))
 
 
 @cache_by_structure
-def _order(s: Structure) -> np.ndarray:
+def _vertex_order(s: Structure) -> np.ndarray:
     """Return the index of each vertex in the concatenated parts of `spread_to_vertices`,
     [nflexvert]."""
     order, first = np.arange(s.nflexvert), s.nflexvert
@@ -103,7 +103,7 @@ def _speed(m: Model, d: Data, body: np.ndarray, point: Vec) -> Vec:
     return gather_static(d.cvel, body).at(point - gather_static(d.subtree_com, m.body_rootid[body]))
 
 
-def _with_inside(m: Model, node: Vec) -> Vec:
+def _interpolate_inner_nodes(m: Model, node: Vec) -> Vec:
     """Replace nodes inside shells by their interpolation from the walls."""
     # Shells have nodes inside, which no body carries.
     table = inner_nodes(m)

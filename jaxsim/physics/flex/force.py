@@ -11,12 +11,12 @@ from jaxsim.enums import DisableBit
 from jaxsim.math import concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.flex.bend import bend_forces
+from jaxsim.physics.flex.bending import bend_forces
 from jaxsim.physics.flex.cell import cell_forces, element_rotations
 from jaxsim.physics.flex.flex import node_positions, node_velocity, vertex_velocity
 from jaxsim.physics.flex.frames import Frames
 from jaxsim.physics.flex.lattice import lattice_elements
-from jaxsim.physics.flex.push import FlexPointState, generalized_forces
+from jaxsim.physics.flex.point_forces import FlexPointState, generalized_forces
 from jaxsim.physics.flex.rod import rod_forces
 from jaxsim.physics.flex.stretch import stretch_forces
 from jaxsim.physics.flex.twist import twist_forces

@@ -23,12 +23,12 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, gather_static
-from jaxsim.math import Quat, Vec, safe_atan2, safe_divide, select
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
+from jaxsim.math import Quat, Vec, safe_atan2, safe_divide, select_where
 from jaxsim.model.data import Data
+from jaxsim.model.initial.state import start_state
 from jaxsim.model.model import Model
-from jaxsim.model.start.state import start_state
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.body.kinematics import kinematics
 
@@ -148,15 +148,15 @@ def stored_frames(m: Model, d: Data, tangent: Vec, pose: Rest) -> Frames:
     fixed = column(table.dof < 0, begun)
     here = gather_static(d.xquat, table.body) * pose.quat.conj
     with_body = here.rotate(pose.across)
-    begin = select(fixed, with_body, parallel_transport(pose.tangent, tangent, pose.across))
-    own = select(fixed, with_body, parallel_transport(old, tangent, across))
+    begin = select_where(fixed, with_body, parallel_transport(pose.tangent, tangent, pose.across))
+    own = select_where(fixed, with_body, parallel_transport(old, tangent, across))
     # Uninitialized frames are propagated from the edge before.
     known = begun | fixed | column(table.first, begun)
-    start = select(begun | fixed, own, begin)
+    start = select_where(begun | fixed, own, begin)
     along = propagate_directions(start, tangent, known)
     return Frames(
-        select(begun & ~fixed, old, tangent),
-        select(begun & ~fixed, across, along),
+        select_where(begun & ~fixed, old, tangent),
+        select_where(begun & ~fixed, across, along),
         gather_static(d.plastic, table.angle),
     )
 
@@ -167,7 +167,7 @@ def propagate_directions(start: Vec, tangent: Vec, known: Array) -> Vec:
     # Sequential along the chain: each edge uses the frame of its predecessor.
     def step(last: tuple[Vec, Vec], edge: tuple) -> tuple:
         own, t, here = edge
-        across = select(here, own, parallel_transport(last[0], t, last[1]))
+        across = select_where(here, own, parallel_transport(last[0], t, last[1]))
         return (t, across), across
 
     first = (tangent[0], start[0])
@@ -196,20 +196,20 @@ def reference_frames(m: Model, d: Data) -> Rest:
     # Frame of each rod's first edge, transported along the rod.
     tangent = edge.normalize()
     of_body = gather_static(pose.xquat, table.body)
-    start = of_body.rotate(_across(of_body.conj.rotate(tangent)))
+    start = of_body.rotate(_orthogonal_unit(of_body.conj.rotate(tangent)))
     # A box section whose first side is the shorter starts with the other axis.
     side = jnp.broadcast_to(gather_static(m.flex_bending, first_record(m) + 9), start.x.shape)
-    start = select(side < 0, tangent.cross(start), start)
+    start = select_where(side < 0, tangent.cross(start), start)
     across = propagate_directions(
         start, tangent, jnp.broadcast_to(column(table.first, side), side.shape)
     )
     return Rest(edge, tangent, across, of_body)
 
 
-def _across(t: Vec) -> Vec:
+def _orthogonal_unit(t: Vec) -> Vec:
     """Return a unit vector perpendicular to t: along y, or along z where t is close to y."""
     zero, one = jnp.zeros_like(t.x), jnp.ones_like(t.x)
-    axis = select(jnp.abs(t.y) < _MAX_TANGENT_Y, Vec(zero, one, zero), Vec(zero, zero, one))
+    axis = select_where(jnp.abs(t.y) < _MAX_TANGENT_Y, Vec(zero, one, zero), Vec(zero, zero, one))
     return (axis - t.scale(axis.dot(t))).normalize()
 
 

@@ -1,11 +1,12 @@
 """Plasticity of flexes: update of the plastic state by a return mapping.
 
 MuJoCo's documentation, XML reference: flex/elasticity/yield. Elements and cells flow by von Mises'
-criterion (flow.py), hinges by a bound on the fold. `d.plastic` stores the change of the rest shape:
+criterion (return_mapping.py), hinges by a bound on the fold. `d.plastic` stores the change of the
+rest shape:
 
     triangles, tetrahedra   added to the squared rest length of each edge
     cells, walls            a strain in the rest axes: diagonal, then twice the other entries
-    hinges of shells        added to the coefficient c of the quadratic form (bend.py)
+    hinges of shells        added to the coefficient c of the quadratic form (bending.py)
 
 As in MuJoCo the strain is evaluated at the configuration at the end of the step to first order, x +
 h J qvel.
@@ -21,7 +22,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.body.tree_sums import moving_sums
-from jaxsim.physics.flex.bend import ACROSS, CURVED, Hinges, shell_hinges
+from jaxsim.physics.flex.bending import ACROSS, CURVED, Hinges, shell_hinges
 from jaxsim.physics.flex.cell import (
     Springs,
     cell_springs,
@@ -30,7 +31,9 @@ from jaxsim.physics.flex.cell import (
     strain_matrix,
 )
 from jaxsim.physics.flex.flex import node_positions, node_velocity, vertex_velocity
-from jaxsim.physics.flex.flow import (
+from jaxsim.physics.flex.lattice import lattice_elements
+from jaxsim.physics.flex.point_forces import element_points, plastic_values
+from jaxsim.physics.flex.return_mapping import (
     Matrix,
     isochoric_shift,
     matrix_inverse,
@@ -38,15 +41,13 @@ from jaxsim.physics.flex.flow import (
     plastic_flow,
     trace,
 )
-from jaxsim.physics.flex.lattice import lattice_elements
-from jaxsim.physics.flex.push import element_points, plastic_values
 from jaxsim.physics.flex.stretch import StretchSimplices, stretch_simplices
 
 _THICKNESS_COLUMN = 6  # offset in flex_stiffness of the thickness of a shell that yields in bending
 _MAX_FOLD_ANGLE = 1.3  # largest rest angle of a hinge [rad]
 _MAX_PLASTIC_STRAIN = 0.35  # largest norm of the plastic strain of a cell or wall
 
-# Coefficient c of flow.py.
+# Coefficient c of return_mapping.py.
 THIN_ELEMENT, THIN_WALL = 1.0, 0.25
 # Edge of an element between its vertices i + 1 and j + 1; on the diagonal from the first to i + 1.
 _EDGE_VERTICES = {3: ((2, 0), (0, 1)), 6: ((0, 1, 5), (1, 2, 3), (5, 3, 4))}
@@ -60,7 +61,7 @@ def yielded_elements(m: Model, d: Data, qvel: Array) -> list[_Strains]:
     table = _yield_groups(m)
     if not table:
         return []
-    xpos = _end(m, d, qvel)
+    xpos = _end_positions(m, d, qvel)
     turn = element_rotations(m, lattice_elements(m), xpos)
     out = []
     for group in table:
@@ -81,7 +82,7 @@ def _yield_groups(s: Structure) -> list:
     return [group for group in some if len(group.plastic)]
 
 
-def _end(m: Model, d: Data, qvel: Array) -> Vec:
+def _end_positions(m: Model, d: Data, qvel: Array) -> Vec:
     """Return vertices and nodes at the end of a step, `[npoint, *W]`."""
     # Velocities at the end of the step from the new qvel.
     h = m.opt.timestep
@@ -91,7 +92,7 @@ def _end(m: Model, d: Data, qvel: Array) -> Vec:
     return xpos + concat([vertex_velocity(m, d), node_velocity(m, d, node)]).scale(h)
 
 
-def _threshold(m: Model, flex: np.ndarray, kind: int) -> Array:
+def _yield_threshold(m: Model, flex: np.ndarray, kind: int) -> Array:
     return jnp.maximum(gather_static(m.flex_yield[:, kind], flex), 0)
 
 
@@ -105,7 +106,7 @@ def _elements(m: Model, d: Data, group: StretchSimplices, xpos: Vec) -> _Strains
     # Current and rest lengths of each element's edges.
     vert = np.reshape(m.flex_edge, (-1, 2)) + m.flex_vertadr[_flex_of_edges(m)][:, None]
     # Change of the squared edge lengths relative to the plastic rest lengths.
-    rest = [_squares(gather_static(m.flexedge_length0, group.edge[:, i])) for i in range(k)]
+    rest = [_sum_of_squares(gather_static(m.flexedge_length0, group.edge[:, i])) for i in range(k)]
     ends = [element_points(xpos, vert[group.edge[:, i]]) for i in range(k)]
     old = plastic_values(d.plastic, group.plastic, k)
     s = [(b - a).dot(b - a) - square - p for (a, b), square, p in zip(ends, rest, old, strict=True)]
@@ -113,7 +114,7 @@ def _elements(m: Model, d: Data, group: StretchSimplices, xpos: Vec) -> _Strains
     back = matrix_inverse(_metric(rest))
     strain = [[0.5 * a for a in row] for row in matrix_product(back, _metric(s))]
     # Radial return, then rescaling to constant volume for tetrahedra.
-    share, mean = plastic_flow(strain, _threshold(m, group.flex, 0), THIN_ELEMENT)
+    share, mean = plastic_flow(strain, _yield_threshold(m, group.flex, 0), THIN_ELEMENT)
     new = [p + share * (a - 2 * mean * square) for p, a, square in zip(old, s, rest, strict=True)]
     if k == 6:
         change = matrix_product(back, _metric(new))
@@ -135,7 +136,7 @@ def _metric(x: list[Array]) -> Matrix:
     ]
 
 
-def _squares(a: Array) -> Array:
+def _sum_of_squares(a: Array) -> Array:
     return a * a
 
 
@@ -150,12 +151,12 @@ def _cells(m: Model, d: Data, group: Springs, xpos: Vec, turn: Quat | None) -> _
     # Elastic strain: total minus plastic.
     old = plastic_values(d.plastic, group.plastic, count)
     assert turn is not None  # there are elements
-    now = element_strains(m, group.element, xpos, gather_static(turn, group.place))
+    now = element_strains(m, group.element, xpos, gather_static(turn, group.element_index))
     P = strain_matrix(old)
     span = range(len(P))
     # Elastic strain, radial return, then a bound on the norm of the plastic strain.
     E = [[now[i][j] - P[i][j] for j in span] for i in span]
-    share, mean = plastic_flow(E, _threshold(m, group.element.flex, 0), THIN_WALL)
+    share, mean = plastic_flow(E, _yield_threshold(m, group.element.flex, 0), THIN_WALL)
     P = [[P[i][j] + share * (E[i][j] - mean * float(i == j)) for j in span] for i in span]
     size = safe_sqrt(trace(matrix_product(P, P)))
     scale = jnp.where(
@@ -190,7 +191,7 @@ def _hinges(m: Model, d: Data, group: Hinges, xpos: Vec) -> _Strains:
     # Return the angle to the elastic range, and store it as a change of c.
     area = 0.5 * (first.norm() + second.norm())
     thickness = gather_static(m.flex_stiffness, m.flex_stiffnessadr[group.flex] + _THICKNESS_COLUMN)
-    y = _threshold(m, group.flex, 1)
+    y = _yield_threshold(m, group.flex, 1)
     most = safe_divide(2 * y * area, thickness * rest)
     x = fold - at_rest
     new = jnp.clip(jnp.where(x > 0, fold - most, fold + most), -_MAX_FOLD_ANGLE, _MAX_FOLD_ANGLE)

@@ -31,7 +31,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, safe_atan2, safe_divide, safe_sqrt
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.flex.push import (
+from jaxsim.physics.flex.point_forces import (
     FlexPointState,
     Push,
     StiffnessBlock,
@@ -99,8 +99,8 @@ def rod_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
 def _block(m: Model, group: Bends, place: FlexPointState) -> StiffnessBlock:
     # Strains and their derivatives by the coordinates of the vertices.
     k, x = _stiffness(m, group), element_points(place.xpos, group.vert)
-    now, slope = value_and_derivatives(_strains, x)
-    matrix = _springs(k, now, slope) if k.turn is None else _pairs(k, now, slope, x)
+    now, slope = value_and_derivatives(_rod_strains, x)
+    matrix = _springs(k, now, slope) if k.rest_cos_sin is None else _pairs(k, now, slope, x)
     return StiffnessBlock(
         group.flex, group.vert, matrix, stiffness_products(_dampers(k, now, slope))
     )
@@ -108,7 +108,7 @@ def _block(m: Model, group: Bends, place: FlexPointState) -> StiffnessBlock:
 
 def _rounded_parts(kb: Vec, rest: Array) -> tuple[Vec, Array, Array, Array]:
     """Return the direction of a curvature, 1 / rho, and relative stiffness along and across it."""
-    size, rho = kb.norm(), _rounded(kb, rest)
+    size, rho = kb.norm(), _smoothed_curvature(kb, rest)
     one = jnp.ones_like(size)
     # rho and rho0 are smoothed norms.
     inverse, rho0 = safe_divide(one, rho), rest * np.sqrt(1 + _CURVATURE_SMOOTHING**2)
@@ -128,12 +128,12 @@ def _springs(k: "Stiffness", now: "Strains", slope: "Strains") -> Array:
 
 
 def _pairs(k: "Stiffness", now: "Strains", slope: "Strains", x: list[Vec]) -> Array:
-    assert k.turn is not None  # it is a pair
+    assert k.rest_cos_sin is not None  # it is a pair
     assert now.angle is not None
     # Torsional stiffness of the pair, and its projection on the current angle.
     edge = (x[2] - x[1]).normalize()
-    c = safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * (1 + _CURVATURE_SMOOTHING**2)
-    both = (k.turn[0] * jnp.cos(now.angle) + k.turn[1] * jnp.sin(now.angle)) * (
+    c = safe_sqrt(k.rest_cos_sin[0] ** 2 + k.rest_cos_sin[1] ** 2) * (1 + _CURVATURE_SMOOTHING**2)
+    both = (k.rest_cos_sin[0] * jnp.cos(now.angle) + k.rest_cos_sin[1] * jnp.sin(now.angle)) * (
         1 + _CURVATURE_SMOOTHING**2
     )
     rows, turns, inverses = [], [], []
@@ -165,9 +165,11 @@ def _dampers(k: "Stiffness", now: "Strains", change: "Strains") -> list[StrainRo
         rows += [(jnp.where(bent, 0, 2 * stiff), a) for a in bends.parts]
         rows.append((jnp.where(bent, 2 * stiff, 0), directional_parts(unit, bends)))
         share = share * safe_divide(kb.dot(kb), kb.dot(kb) + (_CURVATURE_SMOOTHING * rest) ** 2)
-    if k.turn is not None:
+    if k.rest_cos_sin is not None:
         assert change.angle is not None  # it is a pair
-        rows.append((2 * safe_sqrt(k.turn[0] ** 2 + k.turn[1] ** 2) * share, change.angle))
+        rows.append(
+            (2 * safe_sqrt(k.rest_cos_sin[0] ** 2 + k.rest_cos_sin[1] ** 2) * share, change.angle)
+        )
     return rows
 
 
@@ -177,12 +179,12 @@ class Stiffness(NamedTuple):
     Attributes:
       bend: k of each vertex.
       rest: rest curvature of each vertex.
-      turn: c times cosine and sine of the rest angle; None: no pairs.
+      rest_cos_sin: c times cosine and sine of the rest angle; None: no pairs.
     """
 
     bend: list[Array]
     rest: list[Array]
-    turn: tuple[Array, Array] | None
+    rest_cos_sin: tuple[Array, Array] | None
 
 
 def _forces(m: Model, group: Bends, place: FlexPointState) -> Push:
@@ -195,7 +197,7 @@ def _forces(m: Model, group: Bends, place: FlexPointState) -> Push:
 
     spring = [-g for g in jax.grad(energy)(x)]
     damping = gather_static(m.flex_damping, group.flex)
-    found, rates, back = _linear(_strains, x, v)
+    found, rates, back = _linear(_rod_strains, x, v)
     against = dissipation_slope(partial(_dampers, k, found), rates)
     damper = [-f.scale(damping) for f in back(against)]
     return spring_force(group.vert, spring, damper)
@@ -221,7 +223,7 @@ class Strains(NamedTuple):
     angle: Array | None
 
 
-def _strains(x: list[Vec]) -> Strains:
+def _rod_strains(x: list[Vec]) -> Strains:
     """Compute the strains of three or four vertices, `[n, *W]` each."""
     # Curvature binormals at inner vertices; a pair has a torsion angle too.
     edge = [b - a for a, b in pairwise(x)]
@@ -242,16 +244,16 @@ def curvature_binormal(u: Vec, w: Vec) -> Vec:
 
 def _energy(k: Stiffness, x: list[Vec]) -> Array:
     # Bending energy of each vertex, up to a constant.
-    curvature = _strains(x).curvature
-    sizes = [_rounded(kb, rest) for kb, rest in zip(curvature, k.rest, strict=True)]
+    curvature = _rod_strains(x).curvature
+    sizes = [_smoothed_curvature(kb, rest) for kb, rest in zip(curvature, k.rest, strict=True)]
     energy = jnp.zeros_like(x[0].x)
     for kb, rest, size, stiff in zip(curvature, k.rest, sizes, k.bend, strict=True):
         size0 = rest * np.sqrt(1 + _CURVATURE_SMOOTHING**2)
         energy = energy + stiff * (kb.dot(kb) - 2 * size * size0)
-    if k.turn is None:
+    if k.rest_cos_sin is None:
         return energy
     # Torsion energy between the planes of a pair, up to a constant.
-    cosine, sine = k.turn
+    cosine, sine = k.rest_cos_sin
     first, second = (
         kb.scale(np.sqrt(1 + _CURVATURE_SMOOTHING**2) * safe_divide(jnp.ones_like(size), size))
         for kb, size in zip(curvature, sizes, strict=True)
@@ -262,7 +264,7 @@ def _energy(k: Stiffness, x: list[Vec]) -> Array:
     return energy + c * (first.dot(first) + second.dot(second)) - 2 * aligned
 
 
-def _rounded(kb: Vec, rest: Array) -> Array:
+def _smoothed_curvature(kb: Vec, rest: Array) -> Array:
     """Return the smoothed curvature rho."""
     return safe_sqrt(kb.dot(kb) + (_CURVATURE_SMOOTHING * rest) ** 2)
 

@@ -24,12 +24,17 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.flex.passive import flexes_with_passive_contacts, passive_flexes
-from jaxsim.physics.flex.bend import bend_stiffness
+from jaxsim.physics.flex.bending import bend_stiffness
 from jaxsim.physics.flex.cell import cell_stiffness, element_rotations
 from jaxsim.physics.flex.flex import node_positions
 from jaxsim.physics.flex.frames import rod_chains
 from jaxsim.physics.flex.lattice import lattice_elements
-from jaxsim.physics.flex.push import FlexPointState, HingeBlock, StiffnessBlock, by_flex
+from jaxsim.physics.flex.point_forces import (
+    FlexPointState,
+    HingeBlock,
+    StiffnessBlock,
+    gather_by_flex,
+)
 from jaxsim.physics.flex.rod import rod_stiffness
 from jaxsim.physics.flex.stretch import stretch_stiffness
 from jaxsim.physics.flex.twist import twist_stiffness
@@ -66,7 +71,7 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
     if not blocks:
         return None
     # Weights of stiffness and damping, and map them to dofs with the Jacobians of the points.
-    reach = _reach(m, d, xpos)
+    reach = _max_node_distance(m, d, xpos)
     # Spring: h^2 K; damper: h D with D = damping K.
     off, h = m.opt.disableflags, m.opt.timestep
     spring = 0 * m.flex_damping + (0.0 if off & DisableBit.SPRING else h * h)
@@ -76,7 +81,7 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
     matrix, shift = jnp.zeros_like(d.M), jnp.zeros_like(d.qvel)
     # Each block of elements: J' (h^2 K + h D) J, and the force h J' K J qvel.
     for block in blocks:
-        k, c = (by_flex(a, block.flex, xpos.x)[:, None, None] for a in (spring, damper))
+        k, c = (gather_by_flex(a, block.flex, xpos.x)[:, None, None] for a in (spring, damper))
         stiff = block.matrix if block.turning is None else block.matrix + block.turning
         resists = stiff if block.damper is None else block.damper
         matrix = matrix + _matrix(m, reach, block.point, k * stiff + c * resists)
@@ -86,11 +91,11 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
     own = None
     if rods is not None:
         hinges = rods[1]
-        k, c = (by_flex(a, hinges.flex, xpos.x)[:, None, None] for a in (spring, damper))
-        twist = _on_hinges(m, hinges, k * hinges.matrix + c * hinges.damper)
+        k, c = (gather_by_flex(a, hinges.flex, xpos.x)[:, None, None] for a in (spring, damper))
+        twist = _scatter_hinge_pairs(m, hinges, k * hinges.matrix + c * hinges.damper)
         matrix, own = matrix + twist, diagonal(twist)
         if springs_on:
-            shift = shift + h * apply(_on_hinges(m, hinges, hinges.matrix), d.qvel)
+            shift = shift + h * apply(_scatter_hinge_pairs(m, hinges, hinges.matrix), d.qvel)
     return Implicit(matrix, shift, own)
 
 
@@ -110,19 +115,19 @@ def implicit_flex_mask(s: Structure) -> np.ndarray:
 @cache_by_structure
 def trees_of_flexes(s: Structure) -> list[np.ndarray]:
     """Return the trees that each implicit flex couples in a discrete step."""
-    return [_trees(s, f) for f in np.flatnonzero(implicit_flex_mask(s)).tolist()]
+    return [_flex_trees(s, f) for f in np.flatnonzero(implicit_flex_mask(s)).tolist()]
 
 
 @cache_by_structure
 def passive_contact_trees(s: Structure) -> list[np.ndarray]:
     """Return the trees of pairs of flexes that may have passive contacts."""
     return [
-        np.union1d(_trees(s, one), _trees(s, other))
+        np.union1d(_flex_trees(s, one), _flex_trees(s, other))
         for one, other in flexes_with_passive_contacts(s).tolist()
     ]
 
 
-def _trees(s: Structure, f: int) -> np.ndarray:
+def _flex_trees(s: Structure, f: int) -> np.ndarray:
     rods = rod_chains(s)
     # Bodies of vertices or nodes, and hinges of rods.
     if s.flex_interp[f]:
@@ -146,7 +151,7 @@ class _Reach(NamedTuple):
     axis: Vec
 
 
-def _reach(m: Model, d: Data, xpos: Vec) -> _Reach:
+def _max_node_distance(m: Model, d: Data, xpos: Vec) -> _Reach:
     # Velocity of each point per unit velocity of its dofs.
     dof, real = _dofs(m)
     flat = dof.ravel()
@@ -212,7 +217,7 @@ def _force(m: Model, reach: _Reach, block: StiffnessBlock, x: Vec) -> Array:
     return total
 
 
-def _on_hinges(m: Model, block: HingeBlock, numbers: Array) -> Array:
+def _scatter_hinge_pairs(m: Model, block: HingeBlock, numbers: Array) -> Array:
     """Scatter matrices `[n, 2, 2, *W]` of pairs of hinges to a matrix `[nv, nv, *W]`."""
     first, second = block.dof[:, :, None], block.dof[:, None]
     at = np.where((first >= 0) & (second >= 0), first * m.nv + second, -1).ravel()

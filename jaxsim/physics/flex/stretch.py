@@ -24,7 +24,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.flex.edges import edge_vectors, edge_velocity, flex_edges
-from jaxsim.physics.flex.push import (
+from jaxsim.physics.flex.point_forces import (
     YIELDS_STRETCHED,
     FlexPointState,
     Push,
@@ -67,7 +67,7 @@ def stretch_simplices(s: Structure) -> list[StretchSimplices]:
     out = []
     for dim, room in _STIFFNESS_SIZE.items():
         parts = [
-            _of_flex(s, f, dim, room)
+            _flex_elements(s, f, dim, room)
             for f in np.flatnonzero((s.flex_dim == dim) & (s.flex_interp == 0))
             if s.flex_stiffnessadr[f] >= 0 and not s.flex_rigid[f]
         ]
@@ -76,7 +76,9 @@ def stretch_simplices(s: Structure) -> list[StretchSimplices]:
     return out
 
 
-def _of_flex(s: Structure, f: int | np.integer, dim: int, room: int) -> tuple[np.ndarray, ...]:
+def _flex_elements(
+    s: Structure, f: int | np.integer, dim: int, room: int
+) -> tuple[np.ndarray, ...]:
     # Vertices and edges of each element.
     n, k = s.flex_elemnum[f], len(_ELEMENT_EDGES[dim])
     corner = s.flex_elem[s.flex_elemdataadr[f] :][: (dim + 1) * n].reshape(n, dim + 1)
@@ -104,7 +106,7 @@ def stretch_forces(m: Model, place: FlexPointState) -> list[Push]:
     spring, damper = _edge_tension(m, length, speed)
     # Tension of triangles and tetrahedra.
     for group in stretch_simplices(m):
-        more = _tension(m, group, length, speed, place.plastic)
+        more = _edge_tensions(m, group, length, speed, place.plastic)
         spring, damper = spring + more[0], damper + more[1]
     # Tension along the edges, equal and opposite at the ends.
     pull, drag = along.scale(spring), along.scale(damper)
@@ -176,7 +178,7 @@ def _edge_tension(m: Model, length: Array, speed: Array) -> tuple[Array, Array]:
     return jnp.where(live, spring, 0), jnp.where(live, b * speed, 0)
 
 
-def _tension(
+def _edge_tensions(
     m: Model, group: StretchSimplices, length: Array, speed: Array, plastic: Array
 ) -> tuple[Array, Array]:
     """Compute the force of elements, with their damping, that pulls the ends of edges together."""

@@ -30,7 +30,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, concat, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.body.applied import wrench_force
+from jaxsim.physics.body.applied_force import wrench_force
 from jaxsim.physics.flex.frames import (
     Chains,
     Frames,
@@ -42,7 +42,7 @@ from jaxsim.physics.flex.frames import (
     stored_frames,
     transport_frames,
 )
-from jaxsim.physics.flex.push import (
+from jaxsim.physics.flex.point_forces import (
     FlexPointState,
     HingeBlock,
     Push,
@@ -105,12 +105,12 @@ def twist_forces(m: Model, d: Data, place: FlexPointState) -> Twisted | None:
 
     # Springs: gradient of the energy by vertices and hinge angles.
     def energy(ends: list[Vec], theta: Array) -> Array:
-        return jnp.sum(_energy(material, _shape(held, ends, theta, table)))
+        return jnp.sum(_energy(material, _twist_geometry(held, ends, theta, table)))
 
     slope, turning = jax.grad(energy, (0, 1))(ends, theta)
     # Dampers: Rayleigh dissipation of the strain rates.
     now = transport_frames(held, tangent, table)
-    spin = _spins(m, d, tangent, table)
+    spin = _twist_rates(m, d, tangent, table)
     drag, dragging = _damping(m, material, now, (ends, theta), (place, spin), table)
     push = spring_force(table.vert, [-s for s in slope], [-s for s in drag])
     return Twisted(
@@ -147,7 +147,7 @@ def twist_stiffness(
 
     # Differentiate the strains of each inner vertex by its three points.
     def shape(p: list[Vec]) -> RodCurvature:
-        return _shape(frames, [concat(p[:2]), concat(p[1:])], angle, alone)
+        return _twist_geometry(frames, [concat(p[:2]), concat(p[1:])], angle, alone)
 
     now, slope = value_and_derivatives(shape, element_points(place.xpos, vert))
     flex = table.flex[table.pair[:, 0]]
@@ -158,7 +158,7 @@ def twist_stiffness(
         stiffness_products(_dampers(material, now, slope)),
         stiffness_products([(2 * material.twist, slope.twist)]),
     )
-    return points, _of_hinges(material, now, flex, table)
+    return points, _hinge_forces(material, now, flex, table)
 
 
 def _bending(k: Material, slope: RodCurvature) -> list[StrainRow]:
@@ -176,14 +176,14 @@ def _dampers(k: Material, now: RodCurvature, change: RodCurvature) -> list[Strai
     At a straight vertex the direction of the curvature is undefined: it resists along both axes.
     """
     # Curvature: along its direction; straight vertices along both axes.
-    unit, stiff, bent, equal = _growth(k, now)
+    unit, stiff, bent, equal = _curvature_derivative(k, now)
     rows = [(jnp.where(bent, stiff, 0), directional_parts(unit, change.binormal))]
     for f, g in change.seen:
         rows += [(jnp.where(bent, 0, equal), f), (jnp.where(bent, 0, k.strong), g)]
     return [*rows, (2 * k.twist, change.twist)]
 
 
-def _of_hinges(k: Material, now: RodCurvature, flex: np.ndarray, table: Chains) -> HingeBlock:
+def _hinge_forces(k: Material, now: RodCurvature, flex: np.ndarray, table: Chains) -> HingeBlock:
     own = []
     # Second derivative of each edge's curvature energy by its angle, projected to >= 0.
     for f, g in now.seen:
@@ -199,7 +199,7 @@ def _of_hinges(k: Material, now: RodCurvature, flex: np.ndarray, table: Chains) 
     return HingeBlock(flex, table.dof[table.pair], spring, damper)
 
 
-def _shape(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> RodCurvature:
+def _twist_geometry(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> RodCurvature:
     # Transport the frames to the current tangents, and rotate them by theta.
     edge = ends[1] - ends[0]
     tangent = edge.normalize()
@@ -257,7 +257,7 @@ def material_axis(m: Model, d: Data) -> Vec:
     return rotate_about(here.across, tangent, _angles(m, d, table))
 
 
-def _spins(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
+def _twist_rates(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
     """Return the rate of theta; a clamped edge rotates with its body."""
     hinge = gather_static(d.qvel, np.maximum(table.dof, 0))
     body = gather_static(d.cvel, table.body).rot.dot(tangent)
@@ -273,7 +273,7 @@ def _damping(
     speed = element_points(place.velocity, table.vert)
 
     def shape(ends: list[Vec], theta: Array) -> RodCurvature:
-        return _shape(frames, ends, theta, table)
+        return _twist_geometry(frames, ends, theta, table)
 
     # Strain rates by a JVP, resisted, and mapped back by the VJP.
     now, back = jax.vjp(shape, *at)
@@ -283,7 +283,7 @@ def _damping(
     return back(jax.tree.map(lambda a: a * resist, against))
 
 
-def _growth(k: Material, now: RodCurvature) -> tuple[Vec, Array, Array, Array]:
+def _curvature_derivative(k: Material, now: RodCurvature) -> tuple[Vec, Array, Array, Array]:
     """Return direction, damping weight and existence of the curvature, and sqrt(k1 k2)."""
     # Direction and stiffness against a growth of the curvature.
     size = now.binormal.norm()

@@ -21,7 +21,7 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import MINVAL
-from jaxsim.math import Quat, Vec, select
+from jaxsim.math import Quat, Vec, select_where
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.flex.cell import combine_nodes
@@ -30,7 +30,12 @@ from jaxsim.physics.flex.lattice import (
     lattice_elements,
     shape_function_derivatives,
 )
-from jaxsim.physics.flex.push import FlexPointState, Push, of_elements, on_elements
+from jaxsim.physics.flex.point_forces import (
+    FlexPointState,
+    Push,
+    element_forces,
+    gather_element_points,
+)
 
 _RECORD_SIZE = 10  # numbers per edge in flex_bending: 2 walls, 2 + 2 coordinates, k, 3 of fold0
 
@@ -71,28 +76,28 @@ def wall_edges(s: Structure) -> list[WallEdges]:
         # Sides of one order, flex by flex.
         flexes = np.unique(group.flex[live[group.flex]])
         if len(flexes):
-            tables = [_of_flex(s, f, np.flatnonzero(group.flex == f)) for f in flexes]
+            tables = [_flex_walls(s, f, np.flatnonzero(group.flex == f)) for f in flexes]
             wall, local, coef = (np.concatenate(t) for t in zip(*tables, strict=True))
-            sides = [_side(group, first, wall[:, k], local[:, k]) for k in range(2)]
+            sides = [_wall_side(group, first, wall[:, k], local[:, k]) for k in range(2)]
             out.append(WallEdges(sides[0], sides[1], coef))
         first += len(group.flex)
     return out
 
 
-def _side(group: LatticeElements, first: int, wall: np.ndarray, local: np.ndarray) -> WallSide:
+def _wall_side(group: LatticeElements, first: int, wall: np.ndarray, local: np.ndarray) -> WallSide:
     grad = np.array([shape_function_derivatives(tuple(p), group.order) for p in local])
     return WallSide(first + wall, group.node[wall], grad.swapaxes(0, 1))
 
 
-def _of_flex(s: Structure, f: int | np.integer, place: np.ndarray) -> tuple[np.ndarray, ...]:
+def _flex_walls(s: Structure, f: int | np.integer, index: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return walls at the edges of a flex `[n, 2]`, points in them `[n, 2, 2]`, and addresses.
 
-    `place` maps the flex's walls to indices among all of their kind.
+    `index` maps the flex's walls to indices among all of their kind.
     """
     pairs = list(_pairs(np.asarray(s.flex_cellnum[f])))
     # Walls by pairs, and the midpoint in both.
     n = len(pairs)
-    wall = [(place[a], place[b]) for a, b, _, _ in pairs]
+    wall = [(index[a], index[b]) for a, b, _, _ in pairs]
     local = [(at_a, at_b) for _, _, at_a, at_b in pairs]
     coef = s.flex_bendingadr[f] + 1 + _RECORD_SIZE * np.arange(n) + 6
     return np.array(wall, int).reshape(n, 2), np.array(local, float).reshape(n, 2, 2), coef
@@ -108,7 +113,7 @@ def _pairs(count: np.ndarray) -> Iterator[tuple[int, int, _WallPoint, _WallPoint
     first, lower end first.
     """
     # Iterate over walls and their edges; each edge is reported once.
-    sides = list(_sides(count))
+    sides = list(_iterate_walls(count))
     number = {side: i for i, side in enumerate(sides)}
     for i, (normal, upper, *cell) in enumerate(sides):
         for axis, end in product(((normal + 1) % 3, (normal + 2) % 3), (0, 1)):
@@ -123,7 +128,7 @@ def _pairs(count: np.ndarray) -> Iterator[tuple[int, int, _WallPoint, _WallPoint
                 yield i, number[other], _middle(normal, axis, end), _middle(other[0], across, far)
 
 
-def _sides(count: np.ndarray) -> Iterator[tuple[int, ...]]:
+def _iterate_walls(count: np.ndarray) -> Iterator[tuple[int, ...]]:
     """Yield the walls in order: axis, upper side or not, and the cell."""
     # Walls of a box: two per axis, cells by their in-plane axes.
     for axis, upper in product(range(3), (0, 1)):
@@ -140,9 +145,9 @@ def _middle(normal: int, axis: int, end: int) -> _WallPoint:
     return slow, fast
 
 
-def wall_forces(m: Model, place: FlexPointState) -> list[Push]:
+def wall_forces(m: Model, state: FlexPointState) -> list[Push]:
     """Compute the forces of the edges on the nodes of both walls."""
-    return [push for group in wall_edges(m) for push in _forces(m, group, place)]
+    return [push for group in wall_edges(m) for push in _forces(m, group, state)]
 
 
 class Normal(NamedTuple):
@@ -154,11 +159,13 @@ class Normal(NamedTuple):
     area: Array
 
 
-def _forces(m: Model, group: WallEdges, place: FlexPointState) -> list[Push]:
-    assert place.turn is not None  # there are walls
+def _forces(m: Model, group: WallEdges, state: FlexPointState) -> list[Push]:
+    assert state.rotation is not None  # there are walls
     sides = (group.first, group.second)
-    a, b = (_normal(side, of_elements(place.xpos, side.node + m.nflexvert)) for side in sides)
-    between = _mean_rotation(*(gather_static(place.turn, side.wall) for side in sides))
+    a, b = (
+        _normal(side, gather_element_points(state.xpos, side.node + m.nflexvert)) for side in sides
+    )
+    between = _mean_rotation(*(gather_static(state.rotation, side.wall) for side in sides))
     k = gather_static(m.flex_bending, group.coef)
     fold = Vec(*(gather_static(m.flex_bending, group.coef + i) for i in (1, 2, 3)))
     # Jump of the normals relative to the rotated rest fold; degenerate walls have no force.
@@ -169,8 +176,10 @@ def _forces(m: Model, group: WallEdges, place: FlexPointState) -> list[Push]:
     for sign, side, n in ((1, sides[0], a), (-1, sides[1], b)):
         # Force on the nodes through the tangents of their wall.
         w = (r - n.unit.scale(n.unit.dot(r))).scale(sign * k / jnp.where(solid, n.area, 1))
-        spring = _outer(side.grad[0], w.cross(n.second)) - _outer(side.grad[1], w.cross(n.first))
-        out.append(on_elements(side.node + m.nflexvert, spring, spring.map(jnp.zeros_like)))
+        spring = _outer_product(side.grad[0], w.cross(n.second)) - _outer_product(
+            side.grad[1], w.cross(n.first)
+        )
+        out.append(element_forces(side.node + m.nflexvert, spring, spring.map(jnp.zeros_like)))
     return out
 
 
@@ -184,10 +193,10 @@ def _normal(side: WallSide, x: Vec) -> Normal:
 def _mean_rotation(a: Quat, b: Quat) -> Quat:
     """Return the normalized mean of two rotations."""
     # Quaternions of equal sign, averaged.
-    b = select(a.dot(b) < 0, -b, b)
+    b = select_where(a.dot(b) < 0, -b, b)
     return (a + b).normalize()
 
 
-def _outer(weights: np.ndarray, v: Vec) -> Vec:
+def _outer_product(weights: np.ndarray, v: Vec) -> Vec:
     """Compute weights[n, k] v[n], `[n, k, *W]`."""
     return v.map(lambda a: column(weights, a) * a[:, None])

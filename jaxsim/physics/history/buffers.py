@@ -4,9 +4,9 @@ MuJoCo's documentation, Modeling: Delays. An actuator or sensor with `nsample` h
 
     user, cursor, times[n], values[n, numbers]
 
-with n samples in a ring: `cursor` is the slot of the newest sample, the oldest follows it. `user`
-is the tick at which a sensor with an interval was last sampled. In single precision the low parts
-of `user` and of the times are in `d.history_low`, buffer by buffer; times are then evaluated
+with n samples in a ring: `newest_slot` is the slot of the newest sample, the oldest follows it.
+`user` is the tick at which a sensor with an interval was last sampled. In single precision the low
+parts of `user` and of the times are in `d.history_low`, buffer by buffer; times are then evaluated
 relative to now, which is precise however long the clock has run (clock.py).
 """
 
@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, gather, gather_static
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.enums import MINVAL
 from jaxsim.model.data import Data
-from jaxsim.model.places import time_indices
+from jaxsim.model.indices import time_indices
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.history.clock import clock_low
 
@@ -188,7 +188,7 @@ def sample_order(b: Buffers, past: Past, time: Array) -> Ring:
     """
     history = past.numbers
     # The slot after the newest sample holds the oldest.
-    oldest = (cursor(b, history) + 1) % column(b.size, history)
+    oldest = (newest_slot(b, history) + 1) % column(b.size, history)
     slots = np.arange(b.size.max(initial=0))
     # Times of all slots; slots beyond the buffer's size repeat the last.
     slot = np.minimum(slots, b.size[:, None] - 1)
@@ -197,15 +197,15 @@ def sample_order(b: Buffers, past: Past, time: Array) -> Ring:
     # Count the samples before the time.
     is_sample = column(slots < b.size[:, None], history)
     before = is_sample & (times < time[:, None])
-    return Ring(oldest, jnp.sum(before, axis=1, dtype=jnp.int32), _reach(b, past, time))
+    return Ring(oldest, jnp.sum(before, axis=1, dtype=jnp.int32), _time_tolerance(b, past, time))
 
 
-def cursor(b: Buffers, history: Array) -> Array:
+def newest_slot(b: Buffers, history: Array) -> Array:
     """Return the slot of the newest sample, int `[k, *W]`."""
     return jnp.round(gather_static(history, b.user + 1)).astype(jnp.int32)
 
 
-def _reach(b: Buffers, past: Past, time: Array) -> Array:
+def _time_tolerance(b: Buffers, past: Past, time: Array) -> Array:
     """Return the tolerance for equal times: MuJoCo's MINVAL in double precision.
 
     In single precision it allows a rounding error for delay, step and each of the n samples.

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, gather, gather_static
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.enums import Interpolation
 from jaxsim.math import safe_divide
 from jaxsim.model.data import Data

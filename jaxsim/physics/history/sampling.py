@@ -12,21 +12,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.history.buffers import Buffers, Past, load_history, sample_order, sensor_buffers
 from jaxsim.physics.history.read import interpolate_history
 
 
-def report_sensors(m: Model, d: Data, computed: Array, place: np.ndarray) -> Array:
+def report_sensors(m: Model, d: Data, computed: Array, indices: np.ndarray) -> Array:
     """Return the readings that the sensors report, `[nsensordata, *W]`.
 
     Args:
       m, d: model and data.
       computed: values computed by the sensors, `[nsensordata, *W]`.
-      place: indices computed in this stage; the others keep their values.
+      indices: indices computed in this stage; the others keep their values.
     """
     # Value in the buffer at the present minus the delay.
     b = sensor_buffers(m)
@@ -36,7 +36,7 @@ def report_sensors(m: Model, d: Data, computed: Array, place: np.ndarray) -> Arr
     before = interpolate_history(b, history, history.now - jnp.where(late, delay, 0))
     # Delayed sensors, and those between two samples, report the buffer's value.
     waits = gather_static(late | ~is_due(m, history), b.buffer) & column(
-        np.isin(b.number, place), before
+        np.isin(b.number, indices), before
     )
     own = jnp.where(waits, before, gather_static(computed, b.number))
     # Replace the numbers that have a buffer.
@@ -46,14 +46,14 @@ def report_sensors(m: Model, d: Data, computed: Array, place: np.ndarray) -> Arr
 
 
 def take_samples(
-    m: Model, d: Data, computed: Array, given: Array | None, place: np.ndarray
+    m: Model, d: Data, computed: Array, given: Array | None, indices: np.ndarray
 ) -> Array:
     """Return the values to store if this step samples, per component `[c, *W]`.
 
     They are the computed value for a sensor with a delay, else the reported one.
 
     Args:
-      m, d, computed, place: see `report_sensors`.
+      m, d, computed, indices: see `report_sensors`.
       given: reported values, `[nsensordata, *W]`; None: not yet known.
     """
     # A delayed sensor stores the computed value, another one its reported value.
@@ -63,7 +63,7 @@ def take_samples(
     none = jnp.zeros_like(own)
     new = jnp.where(late, own, none if given is None else gather_static(given, b.number))
     # Numbers not computed by this call keep their previous sample.
-    here = np.isin(b.number, place)
+    here = np.isin(b.number, indices)
     if here.all():
         return new
     before = none if d.readings is None else d.readings

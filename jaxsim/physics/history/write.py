@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.math import exact
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -22,8 +22,8 @@ from jaxsim.physics.history.buffers import (
     Buffers,
     Past,
     ctrl_buffers,
-    cursor,
     load_history,
+    newest_slot,
     sample_order,
     sensor_buffers,
 )
@@ -39,14 +39,14 @@ def record_history(m: Model, d: Data) -> dict[str, Array]:
     if len(b.owner):
         always = jnp.ones((len(b.owner), *d.time.shape[1:]), bool)
         new = _insert_samples(
-            b, _entries("ctrl", m, new), new, gather_static(d.ctrl, b.number), always
+            b, _kind_entries("ctrl", m, new), new, gather_static(d.ctrl, b.number), always
         )
     # Sensor readings are recorded when due, together with the new tick.
     b = sensor_buffers(m)
     if len(b.owner):
         due = is_due(m, before)
         tick = _next_tick(m, b, before, due)
-        new = _insert_samples(b, _entries("sensor", m, new), new, d.readings, due)
+        new = _insert_samples(b, _kind_entries("sensor", m, new), new, d.readings, due)
         address = np.concatenate([b.user, b.low])[: sum(len(t) for t in tick)]
         source = np.arange(len(new.numbers))
         source[address] = len(source) + np.arange(len(address))
@@ -96,7 +96,7 @@ class _Entries(NamedTuple):
     given: np.ndarray
 
 
-def _entries(kind: str, m: Model, past: Past) -> _Entries:
+def _kind_entries(kind: str, m: Model, past: Past) -> _Entries:
     return _ENTRIES[kind](m, past.time_low is not None)
 
 
@@ -168,7 +168,7 @@ def _insert_samples(b: Buffers, e: _Entries, past: Past, values: Array, due: Arr
     new = jnp.where(gather_static(due, e.buffer), new, old)
 
     # Advance the cursor of buffers with a newest sample.
-    at = jnp.where(due & newest, order.oldest, cursor(b, history)).astype(history.dtype)
+    at = jnp.where(due & newest, order.oldest, newest_slot(b, history)).astype(history.dtype)
     source = np.arange(history.shape[0])
     source[e.address] = history.shape[0] + np.arange(len(e.address))
     source[b.user + 1] = history.shape[0] + len(e.address) + np.arange(len(b.owner))

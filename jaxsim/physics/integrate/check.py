@@ -4,12 +4,12 @@ MuJoCo's documentation, Programming: Simulation loop, and Modeling: Option flags
 """
 
 from jaxsim.enums import DisableBit, WarningType
-from jaxsim.math import select
+from jaxsim.math import select_where
 from jaxsim.model.data import ALWAYS_KEPT, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.forward import forward
-from jaxsim.physics.integrate.step import RESULT_FIELDS, reset_worlds, without_results
-from jaxsim.physics.warning import Trouble, first_bad
+from jaxsim.physics.integrate.step import RESULT_FIELDS, clear_results, reset_worlds
+from jaxsim.physics.warning import Trouble, find_bad_worlds
 
 
 def check_pos(m: Model, d: Data) -> Data:
@@ -18,7 +18,7 @@ def check_pos(m: Model, d: Data) -> Data:
     The reset state is that of `make_data`. With the flag autoreset disabled they are only counted.
     Corresponds to `mj_checkPos` in MuJoCo.
     """
-    return _reset_worlds(m, d, first_bad(d.qpos), WarningType.BADQPOS)
+    return _reset_worlds(m, d, find_bad_worlds(d.qpos), WarningType.BADQPOS)
 
 
 def check_vel(m: Model, d: Data) -> Data:
@@ -27,7 +27,7 @@ def check_vel(m: Model, d: Data) -> Data:
     The reset state is that of `make_data`. With the flag autoreset disabled they are only counted.
     Corresponds to `mj_checkVel` in MuJoCo.
     """
-    return _reset_worlds(m, d, first_bad(d.qvel), WarningType.BADQVEL)
+    return _reset_worlds(m, d, find_bad_worlds(d.qvel), WarningType.BADQVEL)
 
 
 def check_acc(m: Model, d: Data) -> Data:
@@ -37,7 +37,7 @@ def check_acc(m: Model, d: Data) -> Data:
     the flag autoreset disabled they are only counted. Corresponds to `mj_checkAcc` in MuJoCo.
     """
     # Count and reset, then recompute the results of the reset worlds.
-    bad = first_bad(d.qacc)
+    bad = find_bad_worlds(d.qacc)
     new = _reset_worlds(m, d, bad, WarningType.BADQACC)
     if m.opt.disableflags & DisableBit.AUTORESET:
         return new
@@ -46,9 +46,9 @@ def check_acc(m: Model, d: Data) -> Data:
         n for n in Data.fields if n in {*ALWAYS_KEPT, *RESULT_FIELDS} and getattr(d, n) is not None
     ]
     old, now = ({name: getattr(a, name) for name in names} for a in (new, found))
-    return new.replace(**select(bad.where, now, old))
+    return new.replace(**select_where(bad.where, now, old))
 
 
 def _reset_worlds(m: Model, d: Data, bad: Trouble, warning: WarningType) -> Data:
     d = reset_worlds(m, bad, d, warning)
-    return d if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad.where, d)
+    return d if m.opt.disableflags & DisableBit.AUTORESET else clear_results(m, bad.where, d)

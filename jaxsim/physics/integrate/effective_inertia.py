@@ -19,8 +19,8 @@ from jaxsim.arrays.bilinear import apply
 from jaxsim.arrays.gather import diagonal, gather_static
 from jaxsim.enums import DisableBit, IntegratorType
 from jaxsim.linalg.block_diagonal import BlockDiagonal
-from jaxsim.linalg.elimination import solve_general
 from jaxsim.linalg.factor import solve_blocks
+from jaxsim.linalg.gauss_jordan import solve_general
 from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -106,7 +106,7 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
     return EffectiveInertia(matrix, True, inertia_blocks(m), sparse=sparse)
 
 
-def _fast(m: Model, d: Data) -> EffectiveInertia:
+def _implicitfast_inertia(m: Model, d: Data) -> EffectiveInertia:
     """Build implicitfast's: passive and actuator forces, symmetrized; free bodies as in implicit.
 
     A spinning free body would gain energy if its gyroscopic force were explicit.
@@ -126,7 +126,7 @@ def _fast(m: Model, d: Data) -> EffectiveInertia:
     return EffectiveInertia(matrix, True, dofs=dofs, own=own, sparse=sparse)
 
 
-def _full(m: Model, d: Data) -> EffectiveInertia:
+def _implicit_inertia(m: Model, d: Data) -> EffectiveInertia:
     """Build implicit's: passive, actuator and bias forces, not symmetric."""
     D = smooth_derivative(m, d) - bias_derivative(m, d, np.arange(m.nv))
     return EffectiveInertia(d.M - m.opt.timestep[None] * D, False)
@@ -134,6 +134,6 @@ def _full(m: Model, d: Data) -> EffectiveInertia:
 
 _IMPLICIT_INERTIAS = {
     IntegratorType.EULER: _dof_damping,
-    IntegratorType.IMPLICITFAST: _fast,
-    IntegratorType.IMPLICIT: _full,
+    IntegratorType.IMPLICITFAST: _implicitfast_inertia,
+    IntegratorType.IMPLICIT: _implicit_inertia,
 }

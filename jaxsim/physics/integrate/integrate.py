@@ -13,14 +13,14 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import DynType, EnableBit, IntegratorType
-from jaxsim.math import select
+from jaxsim.math import select_where
 from jaxsim.model.data import ROW_FIELDS, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator import orientation, plugins
 from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.actuator.setpoint import has_circular_setpoints, nearest_activation
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
-from jaxsim.physics.body.singular import count_massless
+from jaxsim.physics.body.singular_inertia import count_massless
 from jaxsim.physics.callback import call_control, stage_inputs
 from jaxsim.physics.forward import (
     PASSIVE_AND_BIAS_FORCES,
@@ -34,17 +34,17 @@ from jaxsim.physics.forward import (
 from jaxsim.physics.history.clock import advance_clock
 from jaxsim.physics.history.write import record_history
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
-from jaxsim.physics.ipc.mode import solve_without_penetration
+from jaxsim.physics.ipc.pipeline import solve_without_penetration
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.plastic import advance_plastic_state
-from jaxsim.physics.sleep.asleep import fall_asleep
+from jaxsim.physics.sleep.sleep_islands import fall_asleep
 from jaxsim.physics.sleep.trees import (
     can_sleep,
     can_wake,
     dof_awake,
-    in_trees,
     qpos_awake,
     qpos_tree,
+    trees_with_objects,
     update_sleep_counts,
 )
 from jaxsim.transforms.platform import platform
@@ -126,7 +126,7 @@ def rk4(m: Model, d: Data) -> Data:
     (last, _, (vel, acc, act_dot)), left = lax.scan(stage, start, parts)
     # Combine: activations and results of the start where MuJoCo uses them, then the mean slope.
     from_start = d.replace(act_dot=act_dot, **at_start, **stage_inputs(m, last))
-    new, end = advance_activations(m, from_start), _with_start(m, d, last)
+    new, end = advance_activations(m, from_start), _restore_start_results(m, d, last)
     # Sleep, by the velocities of the start and the islands of the last stage.
     if can_sleep(m):
         end = _fallen_asleep(m, d, last, end, new, left)
@@ -136,7 +136,7 @@ def rk4(m: Model, d: Data) -> Data:
     return end.replace(qacc=acc, qacc_warmstart=last.qacc)
 
 
-def _with_start(m: Model, start: Data, last: Data) -> Data:
+def _restore_start_results(m: Model, start: Data, last: Data) -> Data:
     """Replace results of the last stage by those of the start where the step uses them."""
     end = last
     # Plasticity uses positions of the start.
@@ -172,10 +172,12 @@ def _fallen_asleep(m: Model, start: Data, last: Data, end: Data, new: Data, left
 def _keep_resting_frames(m: Model, start: Data, last: Data, d: Data) -> Data:
     """Restore the exact frames of the start for trees that did not move."""
     # Trees whose qpos did not change.
-    stays = ~in_trees(qpos_tree(m), last.qpos != start.qpos, m.ntree) | (last.tree_asleep >= 0)
+    stays = ~trees_with_objects(qpos_tree(m), last.qpos != start.qpos, m.ntree) | (
+        last.tree_asleep >= 0
+    )
     stays = gather_static(stays, np.maximum(m.body_treeid, 0)) & column(m.body_treeid >= 0, d.qpos)
     return d.replace(
-        **{n: select(stays, getattr(start, n), getattr(d, n)) for n in _BODY_FRAME_FIELDS}
+        **{n: select_where(stays, getattr(start, n), getattr(d, n)) for n in _BODY_FRAME_FIELDS}
     )
 
 
@@ -242,17 +244,19 @@ def put_to_sleep(m: Model, d: Data) -> Data:
     names = tuple(n for n in FROM_VELOCITY if getattr(d, n) is not None)
 
     # Recompute only in worlds where a tree falls asleep.
-    def found(d: Data) -> dict:
+    def stored_results(d: Data) -> dict:
         return {n: getattr(d, n) for n in names}
 
-    def again(d: Data) -> dict:
-        return select(some, found(from_velocity(m, d)), found(d))
+    def recompute_results(d: Data) -> dict:
+        return select_where(some, stored_results(from_velocity(m, d)), stored_results(d))
 
     still = d.replace(qvel=jnp.where(gather_static(falls, m.dof_treeid), 0, d.qvel))
     if platform().branches:
-        results = lax.cond(jnp.any(some), lambda: again(still), lambda: found(still))
+        results = lax.cond(
+            jnp.any(some), lambda: recompute_results(still), lambda: stored_results(still)
+        )
     else:
-        results = again(still)
+        results = recompute_results(still)
     return update_sleep_counts(m, still.replace(**results, tree_asleep=number))
 
 

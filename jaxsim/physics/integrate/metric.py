@@ -22,7 +22,7 @@ from jaxsim.arrays.bilinear import apply
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.pattern import SparsityPattern
 from jaxsim.enums import DisableBit, SolverType
-from jaxsim.linalg.elimination import solve_general
+from jaxsim.linalg.gauss_jordan import solve_general
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
@@ -75,7 +75,7 @@ def step_metric(m: Model, d: Data) -> Metric:
     if has_fluid(m):
         drag = h[None] * fluid_derivative(m, d, drag_only=True)
         drag = 0.5 * (drag + drag.swapaxes(0, 1))
-        matrix = matrix - jnp.where(column(_full(m.structure), d.qvel), drag, 0)
+        matrix = matrix - jnp.where(column(_full_pattern(m.structure), d.qvel), drag, 0)
     # Tendons and actuators: J' (h b + h^2 k) J.
     backbone, shift = matrix, -h * stiffness * d.qvel
     held = jnp.zeros(d.qvel.shape, bool)
@@ -97,7 +97,7 @@ def step_metric(m: Model, d: Data) -> Metric:
     contacts = contact_springs(m, d)
     if contacts is not None:
         matrix = matrix + h[None] * h[None] * contacts.matrix()
-        shift = shift - h * contacts.along(d.qvel)
+        shift = shift - h * contacts.times_velocity(d.qvel)
     if implicit_flex_mask(m).any():
         held = held | column(moves_flexes(m), d.qvel)
     return Metric(matrix, backbone, shift, held)
@@ -185,7 +185,7 @@ def _couplings(m: Model, d: Data) -> list[_Coupling]:
 
 
 @cache_by_structure
-def _full(s: Structure) -> np.ndarray:
+def _full_pattern(s: Structure) -> np.ndarray:
     """Return [nv, nv] bool, False between dofs of a body that MuJoCo stores as diagonal."""
     simple = s.body_simple[s.dof_bodyid] > 0
     return ~simple[:, None] | np.eye(s.nv, dtype=bool)

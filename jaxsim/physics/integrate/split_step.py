@@ -13,10 +13,10 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.callback import call_control
 from jaxsim.physics.forward import from_actuation, from_control, to_position, velocity_stages
-from jaxsim.physics.forward import step1 as until_control
+from jaxsim.physics.forward import run_step1 as until_control
 from jaxsim.physics.integrate.step import reset_bad_state, step_after_forward
 from jaxsim.physics.inverse import inverse_forces
-from jaxsim.physics.public_api import NO_STAGE, Step, public
+from jaxsim.physics.public_api import NO_STAGE, Step, make_public
 from jaxsim.physics.recompute import carried_fields
 from jaxsim.physics.stage import StageFields as Declared
 
@@ -59,8 +59,8 @@ def _step2(m: Model, d: Data) -> Data:
     return step_after_forward(m, d, IntegratorType.EULER if kind == IntegratorType.RK4 else kind)
 
 
-step1 = public(_step1, callbacks=True)
-step2 = public(_step2, callbacks=True, stage=_STAGE_INPUTS[Stage.VEL], namespace="jaxsim")
+step1 = make_public(_step1, callbacks=True)
+step2 = make_public(_step2, callbacks=True, stage=_STAGE_INPUTS[Stage.VEL], namespace="jaxsim")
 
 
 def forward_skip(
@@ -141,7 +141,7 @@ def _make_remaining_stages(last: Callable, skipstage: Stage, skipsensor: bool) -
         return last(m, d, not skipsensor)
 
     rest.__name__ = name
-    return public(rest, callbacks=True, stage=_stage_of(last, skipstage))
+    return make_public(rest, callbacks=True, stage=_stage_of(last, skipstage))
 
 
 # Fields for `make_data(keep=[...])`: all that the latest part reads.

@@ -1,6 +1,7 @@
 """One time step: checks, forward dynamics, integration.
 
-Where all trees of all worlds sleep undisturbed, a shorter program runs (sleep/still.py).
+Where all trees of all worlds sleep undisturbed, a shorter program runs
+(sleep/fully_asleep_state.py).
 """
 
 import jax
@@ -11,17 +12,17 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column
 from jaxsim.enums import DisableBit, EnableBit, IntegratorType, WarningType
-from jaxsim.math import select
+from jaxsim.math import select_where
 from jaxsim.model.data import ALWAYS_KEPT, JUST_AWAKE, WAITING_FIELDS, Data, no_contacts
+from jaxsim.model.initial import start_state
 from jaxsim.model.model import Model
-from jaxsim.model.start import start_state
 from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES, forward
 from jaxsim.physics.integrate.integrate import advance, rk4, single_step
 from jaxsim.physics.inverse import compare_fwd_inv
-from jaxsim.physics.sleep.known import assume_fully_asleep
-from jaxsim.physics.sleep.still import may_skip, stays_fully_asleep
+from jaxsim.physics.sleep.assume_asleep import assume_fully_asleep
+from jaxsim.physics.sleep.fully_asleep_state import may_skip, stays_fully_asleep
 from jaxsim.physics.sleep.trees import can_sleep, update_sleep_counts
-from jaxsim.physics.warning import Trouble, count_warning, first_bad
+from jaxsim.physics.warning import Trouble, count_warning, find_bad_worlds
 from jaxsim.transforms.layout import FastPathRule
 
 RESULT_FIELDS = tuple(n for n in Data.fields if n not in ALWAYS_KEPT)
@@ -50,8 +51,8 @@ def step(m: Model, d: Data) -> Data:
     # One conditional for all worlds that run together.
     if not may_skip(m):
         return _awake_step(m, d)
-    branches = (lambda d: _asleep_step(m, d), lambda d: _like(d, _awake_step(m, d)))
-    slept_or_stepped: Data = lax.cond(_all_sleep_on(m, d), *branches, d)
+    branches = (lambda d: _asleep_step(m, d), lambda d: _restrict_fields(d, _awake_step(m, d)))
+    slept_or_stepped: Data = lax.cond(_all_stay_asleep(m, d), *branches, d)
     return slept_or_stepped
 
 
@@ -62,9 +63,9 @@ def _awake_step(m: Model, d: Data) -> Data:
     )
 
 
-def _all_sleep_on(m: Model, d: Data) -> Array:
+def _all_stay_asleep(m: Model, d: Data) -> Array:
     """Return True if every tree of every world sleeps through the step, one bool."""
-    bad = first_bad(d.qpos).where | first_bad(d.qacc_smooth).where
+    bad = find_bad_worlds(d.qpos).where | find_bad_worlds(d.qacc_smooth).where
     return stays_fully_asleep(m, d) & ~jnp.any(bad)
 
 
@@ -73,14 +74,14 @@ def _asleep_step(m: Model, d: Data) -> Data:
     with assume_fully_asleep():
         found = forward(m, d)
         new = advance(m, found, found.qacc).replace(tree_asleep=d.tree_asleep)
-    return _like(d, new)
+    return _restrict_fields(d, new)
 
 
 # The test covers a tile of worlds of a large model at once.
-SLEEP_FAST_PATH = FastPathRule(may_skip, _all_sleep_on, _asleep_step)
+SLEEP_FAST_PATH = FastPathRule(may_skip, _all_stay_asleep, _asleep_step)
 
 
-def _like(d: Data, new: Data) -> Data:
+def _restrict_fields(d: Data, new: Data) -> Data:
     """Restrict a new Data to the fields of the old one, broadcast to its worlds."""
     unkept = [n for n in (*Data.fields, *Data.working) if getattr(d, n) is None]
     kept: Data = new.replace(**dict.fromkeys(unkept))
@@ -97,15 +98,15 @@ def step_after_forward(m: Model, d: Data, kind: IntegratorType) -> Data:
     """Advance the state by one time step, after the forward dynamics."""
     # Optional comparison of forward and inverse dynamics.
     d = compare_fwd_inv(m, d) if m.opt.enableflags & EnableBit.FWDINV else d
-    bad = first_bad(d.qacc)
+    bad = find_bad_worlds(d.qacc)
     # Integrate, then reset the worlds with a bad acceleration.
     new = rk4(m, d) if kind == IntegratorType.RK4 else single_step(m, d, kind)
     new = reset_worlds(m, bad, new, WarningType.BADQACC)
-    return new if m.opt.disableflags & DisableBit.AUTORESET else without_results(m, bad.where, new)
+    return new if m.opt.disableflags & DisableBit.AUTORESET else clear_results(m, bad.where, new)
 
 
 def _check(m: Model, d: Data, x: Array, warning: WarningType) -> Data:
-    return reset_worlds(m, first_bad(x), d, warning)
+    return reset_worlds(m, find_bad_worlds(x), d, warning)
 
 
 def reset_worlds(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
@@ -119,7 +120,7 @@ def reset_worlds(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:
     constant = {n: a for n, a in start_state(m).items() if isinstance(a, np.ndarray)}
     tables = {name: column(a, d.qpos) for name, a in constant.items()}
     start = zero | start_state(m) | tables | _sleep_at_start(m, d)
-    kept = {name: select(bad.where, value, getattr(d, name)) for name, value in start.items()}
+    kept = {name: select_where(bad.where, value, getattr(d, name)) for name, value in start.items()}
     return d.replace(**kept)
 
 
@@ -134,12 +135,12 @@ def _sleep_at_start(m: Model, d: Data) -> dict:
     return jax.tree.map(jnp.zeros_like, olds) | {"tree_asleep": asleep}
 
 
-def without_results(m: Model, bad: Array, d: Data) -> Data:
+def clear_results(m: Model, bad: Array, d: Data) -> Data:
     """Clear the results of the bad worlds, which do not belong to the initial state."""
     names = [n for n in (*RESULT_FIELDS, "solver_niter") if getattr(d, n) is not None]
     results = {n: getattr(d, n) for n in names}
     none = jax.tree.map(jnp.zeros_like, results)
     if d.contact is not None:
         none["contact"] = no_contacts(d.contact)
-    d = d.replace(**select(bad, none, results))
+    d = d.replace(**select_where(bad, none, results))
     return update_sleep_counts(m, d) if can_sleep(m) else d

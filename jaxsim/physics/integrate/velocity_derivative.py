@@ -42,7 +42,7 @@ def smooth_derivative(m: Model, d: Data) -> Array:
             out = out - weighted_gram(tendon_pattern(m), d.ten_J, tendon_damping_rate(m, d))
         out = out - diagonal_matrix(damping_rate(m, d))
     # Entries off the kinematic chain are explicit; the fluid term has only chain entries.
-    out = jnp.where(column(_on_chain(m), d.qvel), out, 0)
+    out = jnp.where(column(_moves_other_dof(m), d.qvel), out, 0)
     return out + fluid_derivative(m, d) if has_fluid(m) else out
 
 
@@ -160,7 +160,7 @@ def _fluid_response(m: Model, d: Data, drag_only: bool) -> list[Spatial]:
 
     # Linearize the fluid model in the body velocity; six unit tangents.
     _, change = jax.linearize(wrench, d.cvel)
-    units = jax.tree.map(lambda *a: jnp.stack(a), *_units(d.cvel))
+    units = jax.tree.map(lambda *a: jnp.stack(a), *_unit_velocities(d.cvel))
     every = jax.vmap(change)(units)
     return [every[k] for k in range(6)]
 
@@ -213,14 +213,14 @@ def _project_wrenches(
     return jnp.where(lower, below, jnp.where(upper, above, 0))
 
 
-def _units(like: Spatial) -> list[Spatial]:
+def _unit_velocities(like: Spatial) -> list[Spatial]:
     """Return the six unit velocities, for every body."""
     one, zero = jnp.ones_like(like.rx), jnp.zeros_like(like.rx)
     return [Spatial(*(one if i == k else zero for i in range(6))) for k in range(6)]
 
 
 @cache_by_structure
-def _on_chain(s: Structure) -> np.ndarray:
+def _moves_other_dof(s: Structure) -> np.ndarray:
     """Return [nv, nv] bool: one of the dofs moves the other."""
     below = dof_ancestors(s)
     return below | below.T

@@ -16,7 +16,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather
 from jaxsim.enums import MINVAL, GeomType
-from jaxsim.math import Vec, safe_divide, select
+from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.physics.collision.flex.triangle import nearest_shares, weighted_point
 from jaxsim.physics.ipc import hull, surface
 from jaxsim.physics.ipc.plan import PairGrid
@@ -71,7 +71,7 @@ def measure_gaps(scene: IpcScene, grid: PairGrid, pairs: "Sides", corner: list[V
     dist = between.norm()
     apart = dist > MINVAL  # no direction where the points coincide
     normal = between.scale(jnp.where(apart, 1 / jnp.where(apart, dist, 1), 0))
-    return Gap(dist - _roundness(scene, pairs.points[0]), normal, pairs.points, shares)
+    return Gap(dist - _corner_radius(scene, pairs.points[0]), normal, pairs.points, shares)
 
 
 class Sides(NamedTuple):
@@ -99,7 +99,7 @@ def pair_sides(grid: PairGrid, pair: Array) -> Sides:
     return Sides(look_up(grid.first, row), look_up(grid.second, col), grid.type is not None)
 
 
-def _roundness(scene: IpcScene, first: Array) -> Array:
+def _corner_radius(scene: IpcScene, first: Array) -> Array:
     """Return the radius of corners that belong to spheres and capsules; 0 for other points."""
     fixed = column(scene.plan.flex < 0, scene.radius)
     return gather(jnp.where(fixed, scene.radius, 0), first)
@@ -126,6 +126,6 @@ def _edge_shares(a0: Vec, a1: Vec, b0: Vec, b1: Vec) -> tuple[Array, ...]:
     # Nearest point on the second segment; where it is clamped, recompute the first.
     t = safe_divide(uv * s + vw, vv)
     before, after = safe_divide(-uw, uu), safe_divide(uv - uw, uu)
-    s = jnp.clip(select(t < 0, before, select(t > 1, after, s)), 0, 1)
+    s = jnp.clip(select_where(t < 0, before, select_where(t > 1, after, s)), 0, 1)
     t = jnp.clip(t, 0, 1)
     return 1 - s, s, t - 1, -t

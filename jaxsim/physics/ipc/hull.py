@@ -10,7 +10,7 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import MINVAL, GeomType
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.flex.triangle import nearest_on_triangle
@@ -63,9 +63,9 @@ def hull_distance_and_normal(of: TriangleHulls, geom: PlacedGeoms, x: Vec) -> tu
     # Outside, the distance is that of the nearest triangle.
     way = point - nearest_on_triangle(point, corner)
     near = jnp.argmin(way.dot(way), axis=0)
-    away = way.map(lambda a: _row(a, near))
-    normal = select(inside, out.map(lambda a: _row(a, top)), away.normalize())
-    dist = jnp.where(inside, _row(height, top), away.norm())
+    away = way.map(lambda a: _gather_entry(a, near))
+    normal = select_where(inside, out.map(lambda a: _gather_entry(a, top)), away.normalize())
+    dist = jnp.where(inside, _gather_entry(height, top), away.norm())
     return dist, geom.rot @ normal
 
 
@@ -76,7 +76,7 @@ def _gather_rows(table: Vec, number: Array) -> Vec:
     return gather(rows, flat).map(lambda a: a.reshape(number.shape))
 
 
-def _row(a: Array, index: Array) -> Array:
+def _gather_entry(a: Array, index: Array) -> Array:
     """Gather the entry that each pair selects, `[k, n, *W]` -> `[n, *W]`."""
     return jnp.take_along_axis(a, index[None], axis=0)[0]
 
@@ -87,7 +87,7 @@ def _triangles(s: Structure, geoms: tuple[int, ...]) -> tuple[np.ndarray, np.nda
     # Triangulate each distinct mesh once.
     of_geom = np.asarray(s.geom_dataid)[list(geoms)]
     meshes = np.unique(of_geom)
-    fans = [_fan(s, int(mesh)) for mesh in meshes]
+    fans = [_triangulate_fans(s, int(mesh)) for mesh in meshes]
     most = max(len(fan) for fan in fans)
     table = np.array([fan[np.arange(most) % len(fan)] for fan in fans])
     row = np.zeros(s.ngeom, int)
@@ -95,7 +95,7 @@ def _triangles(s: Structure, geoms: tuple[int, ...]) -> tuple[np.ndarray, np.nda
     return row, table
 
 
-def _fan(s: Structure, mesh: int) -> np.ndarray:
+def _triangulate_fans(s: Structure, mesh: int) -> np.ndarray:
     """Triangulate the polygons of a hull as fans."""
     out = []
     # A fan of triangles per polygon.

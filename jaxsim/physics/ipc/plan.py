@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType, JointType
+from jaxsim.model.flex_kinds import SURFACE_SHAPES, bits_in_common, mode_contacts, shells
 from jaxsim.model.model import Model
-from jaxsim.model.soft import SURFACE_SHAPES, bits_in_common, mode_contacts, shells
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.flex.item import element_vertices
 from jaxsim.physics.collision.flex.pairs import touches_itself
@@ -50,7 +50,7 @@ class PairGrid(NamedTuple):
       kind: "corner": points with triangles; "edges"; "surface": points with geoms of one type.
       first, second: points of the items, `[n, k]` and `[m, l]`; for geoms their ids.
       meets: mask of candidate pairs, `[n, m]` bool.
-      room: capacity: largest number of near pairs.
+      capacity: largest number of near pairs.
       type: type of the geoms; None: no geoms.
     """
 
@@ -58,7 +58,7 @@ class PairGrid(NamedTuple):
     first: np.ndarray
     second: np.ndarray
     meets: np.ndarray
-    room: int
+    capacity: int
     type: GeomType | None = None
 
 
@@ -116,13 +116,13 @@ def _plan(s: Structure, off: bool) -> IpcPlan:
     owner = np.append(-np.ones(s.nflexvert, int), fixed.geom)
     # One grid per type of geom, one of points with triangles, one of edges.
     grids = (
-        *_surfaces(s, with_geom, own, np.asarray(moves[: s.nflexvert].any(axis=1))),
+        *_surface_grids(s, with_geom, own, np.asarray(moves[: s.nflexvert].any(axis=1))),
         _corners(s, with_geom, with_flex, flex, owner),
         _edges(s, with_geom, with_flex, fixed),
     )
-    rows = min(ROWS_PER_POINT * int(of_shell.sum()) + SPARE_ROWS, sum(g.room for g in grids))
+    rows = min(ROWS_PER_POINT * int(of_shell.sum()) + SPARE_ROWS, sum(g.capacity for g in grids))
     return IpcPlan(
-        tuple(g for g in grids if g.room),
+        tuple(g for g in grids if g.capacity),
         fixed,
         flex,
         moves,
@@ -211,7 +211,7 @@ def _hull_edges(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray]:
     return s.mesh_vertadr[mesh] + vertex, place.reshape(ends.shape)
 
 
-def _surfaces(
+def _surface_grids(
     s: Structure, with_geom: np.ndarray, own: np.ndarray, moves: np.ndarray
 ) -> list[PairGrid]:
     """Pair vertices that move with the surfaces of geoms, one grid per geom type."""
@@ -221,8 +221,10 @@ def _surfaces(
         geom = np.flatnonzero(with_geom.any(axis=0) & (np.asarray(s.geom_type) == kind))
         meets = with_geom[own][:, geom] & moves[:, None]
         vertex = np.flatnonzero(meets.any(axis=1))
-        room = _capacity("surface", meets, len(vertex))
-        grids.append(PairGrid("surface", vertex[:, None], geom[:, None], meets[vertex], room, kind))
+        capacity = _capacity("surface", meets, len(vertex))
+        grids.append(
+            PairGrid("surface", vertex[:, None], geom[:, None], meets[vertex], capacity, kind)
+        )
     return grids
 
 
@@ -247,8 +249,8 @@ def _corners(
     point = np.flatnonzero(meets.any(axis=1))
     # Exclude a vertex's own triangles.
     meets = meets[point] & ~(point[:, None, None] == triangle[None]).any(axis=-1)
-    room = _capacity("corner", meets, int(shells(s)[np.maximum(flex, 0)].sum()))
-    return PairGrid("corner", point[:, None], triangle, meets, room)
+    capacity = _capacity("corner", meets, int(shells(s)[np.maximum(flex, 0)].sum()))
+    return PairGrid("corner", point[:, None], triangle, meets, capacity)
 
 
 def _edges(

@@ -26,15 +26,15 @@ from jaxsim.arrays.products import (
 from jaxsim.enums import ConstraintType
 from jaxsim.linalg.packed_lower import AnySymmetric
 from jaxsim.math import Vec
-from jaxsim.physics.collision.compact import first_true, select_deepest
+from jaxsim.physics.collision.compact import compact_true, select_deepest
 from jaxsim.physics.constraint.cost import OneSided
 from jaxsim.physics.constraint.rows import RowBlock
+from jaxsim.physics.ipc.broadphase import REST_GAP, detection_band
 from jaxsim.physics.ipc.gap import Gap
-from jaxsim.physics.ipc.near import REST_GAP, detection_band
-from jaxsim.physics.ipc.push import FADE_FACTOR, Pushes, fade_count
+from jaxsim.physics.ipc.multipliers import FADE_FACTOR, Pushes, fade_count
 from jaxsim.physics.ipc.scene import IpcScene
 from jaxsim.physics.passive.contact import FREQUENCY_SQUARED, NO_MASS
-from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.platform import platform
 
 _MIN_MASS = 1e-9  # mass of points without one [kg]
@@ -133,9 +133,14 @@ def ipc_rows(
         for of, p in zip(all, pushes, strict=True)
     ]
     kept = select_deepest(there, jnp.concatenate(deep), size)
-    place, _ = first_true(kept, np.arange(len(there)), size)
+    place, _ = compact_true(kept, np.arange(len(there)), size)
     parts = [
-        (*_four(of), of.gap.normal, of.over - p.force / of.stiffness, _stiff(of, p))
+        (
+            *_pad_to_four_points(of),
+            of.gap.normal,
+            of.over - p.force / of.stiffness,
+            _row_stiffness(of, p),
+        )
         for of, p in zip(all, pushes, strict=True)
     ]
     joined = jax.tree.map(lambda *a: jnp.concatenate(a), *parts)
@@ -143,7 +148,7 @@ def ipc_rows(
     count = jnp.sum(there, axis=0, keepdims=True, dtype=jnp.int32)
     filled = column(np.arange(size, dtype=np.int32), count) < count
     # Jacobian of the gaps, and reference acceleration from the residual above.
-    J = scene.along(points, shares, normal)
+    J = scene.gap_jacobian(points, shares, normal)
     J = jnp.where(filled[:, None], J, 0)
     # Rows of one world, or of a batch, up to the last used one.
     whole = is_differentiated() or not platform().chunks
@@ -156,11 +161,11 @@ def ipc_rows(
     return RowBlock(kind, (), jacobian, OneSided(D), jnp.where(filled, aref, 0), one, one), kept
 
 
-def _stiff(of: LinearGaps, p: Pushes) -> Array:
+def _row_stiffness(of: LinearGaps, p: Pushes) -> Array:
     return of.stiffness * FADE_FACTOR ** fade_count(p.age).astype(of.over.dtype)
 
 
-def _four(of: LinearGaps) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+def _pad_to_four_points(of: LinearGaps) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """Pad to four points and weights; missing ones repeat the first with weight 0."""
     spare = 4 - len(of.gap.points)
     none = jnp.zeros_like(of.over)

@@ -49,7 +49,7 @@ class IpcScene(NamedTuple):
     hulls: TriangleHulls | None
     h: jax.Array
 
-    def moved(self, w: Array) -> Vec:
+    def displacement(self, w: Array) -> Vec:
         """Compute the displacement of the points in a step with end velocity w `[nv, *W]`."""
         return weighted_sum(self.plan.moves, self.axis.scale(self.h * w))
 
@@ -60,9 +60,11 @@ class IpcScene(NamedTuple):
 
     def at(self, w: Array) -> Vec:
         """Return the points at the end of a step with velocity w."""
-        return self.start + self.moved(w)
+        return self.start + self.displacement(w)
 
-    def along(self, points: tuple[Array, ...], shares: tuple[Array, ...], normal: Vec) -> Array:
+    def gap_jacobian(
+        self, points: tuple[Array, ...], shares: tuple[Array, ...], normal: Vec
+    ) -> Array:
         """Compute the Jacobian of gaps: normal speed per unit speed of the dofs, `[n, nv, *W]`.
 
         Args:
@@ -73,7 +75,8 @@ class IpcScene(NamedTuple):
         # Weight of each dof: weighted sum over the points that it moves.
         moves = column(self.plan.moves, self.axis)
         share = sum(
-            w[:, None] * _rows(jnp.asarray(moves), p) for w, p in zip(shares, points, strict=True)
+            w[:, None] * _gather_rows(jnp.asarray(moves), p)
+            for w, p in zip(shares, points, strict=True)
         )
         axes = zip(normal.parts, self.axis.parts, strict=True)
         return share * sum(n[:, None] * a[None] for n, a in axes)
@@ -146,7 +149,7 @@ def _broadcast_worlds(arrays: list[Array]) -> list[Array]:
     return [jnp.broadcast_to(a, (a.shape[0], *worlds)) for a in arrays]
 
 
-def _rows(table: Array, index: Array) -> Array:
+def _gather_rows(table: Array, index: Array) -> Array:
     """Gather rows of a table `[n, k, 1]` at indices `[j, *W]`: `[j, k, *W]`."""
     flat = table.reshape(table.shape[0], table.shape[1])
     return jnp.moveaxis(flat[index], -1, 1)

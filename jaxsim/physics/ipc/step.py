@@ -1,12 +1,12 @@
 """Step of the mode ipc: solve, run CCD along the update, advance to the first impact, repeat.
 
 MuJoCo's `mj_ipc` (XML reference: option/flag/ipc); incremental potential contact (M. Li et al.,
-2020) with an augmented Lagrangian (push.py) instead of the barrier. An iteration
+2020) with an augmented Lagrangian (multipliers.py) instead of the barrier. An iteration
 
 1. solves the step with the pairs that may be active, their gaps linearized at the last
    configuration that is free of impacts (rows.py, with the constraint solver),
-2. updates the multipliers of these pairs (push.py),
-3. runs a broad phase and CCD along the motion to the solution (near.py, advance.py),
+2. updates the multipliers of these pairs (multipliers.py),
+3. runs a broad phase and CCD along the motion to the solution (broadphase.py, time_of_impact.py),
 4. advances up to the first time of impact, and adds the pairs that caused it.
 
 The step ends when the whole motion is free of impacts; the committed configuration is therefore
@@ -26,10 +26,9 @@ from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, gather
 from jaxsim.model.data import Data
 from jaxsim.physics.constraint.rows import RowBlock
-from jaxsim.physics.ipc.advance import Closing, times_of_impact
+from jaxsim.physics.ipc.broadphase import Near, detect_near_pairs
 from jaxsim.physics.ipc.gap import compute_gaps
-from jaxsim.physics.ipc.near import Near, detect_near_pairs
-from jaxsim.physics.ipc.push import (
+from jaxsim.physics.ipc.multipliers import (
     OfVertices,
     Pushes,
     begin_pairs,
@@ -40,6 +39,7 @@ from jaxsim.physics.ipc.push import (
 )
 from jaxsim.physics.ipc.rows import ipc_rows, linearize_gaps, predicted_gaps
 from jaxsim.physics.ipc.scene import IpcScene
+from jaxsim.physics.ipc.time_of_impact import Closing, times_of_impact
 
 _MAX_ITERATIONS = 1024  # maximum number of iterations
 _MAX_STALLED_ITERATIONS = 64  # iterations in a row without progress, after which the step ends
@@ -49,7 +49,7 @@ _TIME_TIE_TOLERANCE = 1e-12  # tolerance for equal times of impact
 Answer = Callable[[RowBlock | None, Array], tuple[Array, Array, Array]]
 
 
-class Turns(NamedTuple):
+class IpcIterate(NamedTuple):
     """Loop state.
 
     Attributes:
@@ -64,7 +64,7 @@ class Turns(NamedTuple):
       before, vertices: state of the vertices, before the last iteration and after it.
       lost: number of pairs dropped for lack of capacity, int `[1, *W]`.
       niter: iterations of the constraint solver, int `[1, *W]`.
-      turn: number of iterations done, int `[1, *W]`.
+      iteration: number of iterations done, int `[1, *W]`.
     """
 
     free: jax.Array
@@ -80,7 +80,7 @@ class Turns(NamedTuple):
     vertices: OfVertices
     lost: jax.Array
     niter: jax.Array
-    turn: jax.Array
+    iteration: jax.Array
 
     @property
     def busy(self) -> Array:
@@ -88,9 +88,9 @@ class Turns(NamedTuple):
         on = (
             (self.done < 1 - _MIN_STEP_FRACTION)
             & (self.stuck < _MAX_STALLED_ITERATIONS)
-            & (self.turn < _MAX_ITERATIONS)
+            & (self.iteration < _MAX_ITERATIONS)
         )
-        return on | (self.turn == 0)
+        return on | (self.iteration == 0)
 
 
 class Solved(NamedTuple):
@@ -103,7 +103,7 @@ class Solved(NamedTuple):
     linear: list
 
 
-def run_iterations(scene: IpcScene, d: Data, answer: Answer) -> Turns:
+def run_iterations(scene: IpcScene, d: Data, answer: Answer) -> IpcIterate:
     """Iterate until the step is complete in all worlds.
 
     Args:
@@ -114,7 +114,7 @@ def run_iterations(scene: IpcScene, d: Data, answer: Answer) -> Turns:
     zero, none = jnp.zeros_like(d.qvel), jnp.zeros((1, *d.qvel.shape[1:]), jnp.int32)
     vertices = OfVertices(d.flexvert_lambda, d.flexvert_conage)
     # Initial candidates: pairs near the unconstrained motion, with the multipliers of vertices.
-    way = scene.moved(d.qvel + scene.h * d.qacc_smooth)
+    way = scene.displacement(d.qvel + scene.h * d.qacc_smooth)
     found = [detect_near_pairs(scene, grid, scene.start, way) for grid in scene.plan.grids]
     pushes = [
         begin_pairs(vertices, grid, f.pair, f.there)
@@ -122,17 +122,17 @@ def run_iterations(scene: IpcScene, d: Data, answer: Answer) -> Turns:
     ]
     lost = sum((f.lost for f in found), none)
     share = jnp.zeros_like(zero[:1])
-    start = Turns(
+    start = IpcIterate(
         *(zero, zero, d.qacc_warmstart, zero, share, share, none),
         *(pushes, pushes, vertices, vertices, lost, none, none),
     )
 
-    def turn(state: Turns) -> Turns:
+    def iterate(state: IpcIterate) -> IpcIterate:
         # Advance the worlds that are not done; the others keep their state.
-        new = _iterate(scene, d, answer, state)
+        new = _run_iteration(scene, d, answer, state)
         return _select_fields(state.busy, new, state)
 
-    end: Turns = lax.while_loop(lambda s: jnp.any(s.busy), turn, start)
+    end: IpcIterate = lax.while_loop(lambda s: jnp.any(s.busy), iterate, start)
     return end
 
 
@@ -147,11 +147,11 @@ def solve_with_pairs(
     x = scene.at(last)
     grids = zip(scene.plan.grids, pushes, strict=True)
     all = [linearize_gaps(scene, compute_gaps(scene, grid, p.pair, x)) for grid, p in grids]
-    free = scene.moved(d.qvel + scene.h * d.qacc_smooth - last)
+    free = scene.displacement(d.qvel + scene.h * d.qacc_smooth - last)
     block, has = ipc_rows(scene, all, pushes, d.qvel - last, free)
     acc, push, niter = answer(block, warm)
     # Count pairs without a row that the solution violates.
-    way = scene.moved(d.qvel + scene.h * acc - last)
+    way = scene.displacement(d.qvel + scene.h * acc - last)
     misses = [
         p.there & (predicted_gaps(of, way) < p.force / of.stiffness)
         for of, p in zip(all, pushes, strict=True)
@@ -160,23 +160,23 @@ def solve_with_pairs(
     return Solved(acc, push, niter, lost, all)
 
 
-def _iterate(scene: IpcScene, d: Data, answer: Answer, s: Turns) -> Turns:
+def _run_iteration(scene: IpcScene, d: Data, answer: Answer, s: IpcIterate) -> IpcIterate:
     grids = scene.plan.grids
     # Solve with the candidate pairs.
     found = solve_with_pairs(scene, d, answer, s.free, s.next, s.acc)
     w = d.qvel + scene.h * found.acc
     # Update the multipliers with the gaps at the solution.
-    x, way = scene.at(s.free), scene.moved(w - s.free)
+    x, way = scene.at(s.free), scene.displacement(w - s.free)
     pushes, vertices = settle_pairs(scene, found, s.next, s.vertices, w - s.free)
     # CCD along the motion to the solution.
     nears = [detect_near_pairs(scene, grid, x, way) for grid in grids]
     closing = [times_of_impact(scene, g, f, x, way) for g, f in zip(grids, nears, strict=True)]
     # Advance to the first impact; the pairs that cause it become candidates.
     share = _free_share(closing, s.share)
-    comes = _earliest(scene, nears, closing)
+    comes = _select_earliest(scene, nears, closing)
     merging = zip(pushes, grids, nears, comes, strict=True)
     following = [merge_pairs(p, vertices, grid, f.pair, c) for p, grid, f, c in merging]
-    return Turns(
+    return IpcIterate(
         free=s.free + step_fraction(scene, share, w) * (w - s.free),
         last=s.free,
         acc=found.acc,
@@ -190,7 +190,7 @@ def _iterate(scene: IpcScene, d: Data, answer: Answer, s: Turns) -> Turns:
         vertices=vertices,
         lost=s.lost + found.lost + sum((f.lost for f in nears), 0 * s.lost),
         niter=s.niter + found.niter,
-        turn=s.turn + 1,
+        iteration=s.iteration + 1,
     )
 
 
@@ -204,7 +204,7 @@ def settle_pairs(
       pushes, vertices: state before the solution.
       change: velocity relative to that of the linearization, `[nv, *W]`.
     """
-    way = scene.moved(change)
+    way = scene.displacement(change)
     new = [
         update_multipliers(p, predicted_gaps(of, way), of.stiffness)
         for p, of in zip(pushes, found.linear, strict=True)
@@ -227,7 +227,7 @@ def _free_share(closing: list[Closing], like: Array) -> Array:
     return share
 
 
-def _earliest(scene: IpcScene, nears: list[Near], closing: list[Closing]) -> list[Array]:
+def _select_earliest(scene: IpcScene, nears: list[Near], closing: list[Closing]) -> list[Array]:
     """Select new candidates: pairs in contact, and the first pair to close at each of its points.
 
     A point that crosses several layers thus meets the first of them.

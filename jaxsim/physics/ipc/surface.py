@@ -14,7 +14,7 @@ from jaxsim.enums import GeomType
 from jaxsim.math import Vec, safe_divide, safe_sqrt
 from jaxsim.physics.collision.shape import PlacedGeoms
 
-MAX_ITERATIONS = 24  # Newton iterations for ellipsoids, which converge monotonically
+_MAX_ELLIPSOID_STEPS = 24  # Newton iterations for ellipsoids, which converge monotonically
 
 
 def geom_distance_and_normal(kind: GeomType, geom: PlacedGeoms, x: Vec) -> tuple[Array, Vec]:
@@ -31,11 +31,11 @@ def geom_distance_and_normal(kind: GeomType, geom: PlacedGeoms, x: Vec) -> tuple
 
 def _plane(x: Vec, size: Vec) -> tuple[Array, Vec]:
     del size
-    return x.z, _z(x)
+    return x.z, _unit_z(x)
 
 
 def _sphere(x: Vec, size: Vec) -> tuple[Array, Vec]:
-    return x.norm() - size.x, x.normalize(_z(x))
+    return x.norm() - size.x, x.normalize(_unit_z(x))
 
 
 def _capsule(x: Vec, size: Vec) -> tuple[Array, Vec]:
@@ -89,7 +89,7 @@ def _ellipsoid(x: Vec, size: Vec) -> tuple[Array, Vec]:
     # Root of the level-set function of t.
     square = size.map(lambda a: a * a)
 
-    def over(t: Array) -> tuple[Array, Array]:
+    def level_set(t: Array) -> tuple[Array, Array]:
         """Return the excess of the point over the surface, and its derivative."""
         terms = [
             (c * c * s / ((s + t) * (s + t)), s + t)
@@ -98,14 +98,14 @@ def _ellipsoid(x: Vec, size: Vec) -> tuple[Array, Vec]:
         return sum(a for a, _ in terms) - 1, -2 * sum(a / b for a, b in terms)
 
     def newton_step(_: int, t: Array) -> Array:
-        value, slope = over(t)
+        value, slope = level_set(t)
         return t - safe_divide(value, slope)
 
     # Start where the root is approached monotonically.
     axes = zip(x.parts, size.parts, strict=True)
     start = [s * jnp.abs(c) - s * s for c, s in axes]
     t = jnp.maximum(jnp.maximum(start[0], start[1]), start[2])
-    t = lax.stop_gradient(lax.fori_loop(0, MAX_ITERATIONS, newton_step, t))
+    t = lax.stop_gradient(lax.fori_loop(0, _MAX_ELLIPSOID_STEPS, newton_step, t))
     t = newton_step(0, t)  # one differentiable Newton step gives the derivative of the root
     # Foot point and surface normal.
     foot = Vec(*(s * safe_divide(c, s + t) for c, s in zip(x.parts, square.parts, strict=True)))
@@ -113,7 +113,7 @@ def _ellipsoid(x: Vec, size: Vec) -> tuple[Array, Vec]:
     return normal.dot(x - foot), normal
 
 
-def _z(like: Vec) -> Vec:
+def _unit_z(like: Vec) -> Vec:
     zero = jnp.zeros_like(like.x)
     return Vec(zero, zero, jnp.ones_like(zero))
 

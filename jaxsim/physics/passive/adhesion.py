@@ -10,8 +10,8 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply_transpose
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.contact_list import contacts_of
 from jaxsim.physics.collision.flex.passive import passive_contacts
-from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.constraint.contact.basis import basis_jacobian
 

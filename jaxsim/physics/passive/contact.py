@@ -31,12 +31,12 @@ from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.contact_ids import IdArray
+from jaxsim.physics.collision.contact_list import contacts_of
 from jaxsim.physics.collision.driver import Contacts
+from jaxsim.physics.collision.flex.flex_jacobian import corner_shares, node_shares
 from jaxsim.physics.collision.flex.item import MAX_ELEMENT_VERTICES, item_corners, item_flex
 from jaxsim.physics.collision.flex.passive import passive_contacts, passive_flexes
-from jaxsim.physics.collision.flex.shares import corner_shares, node_shares
-from jaxsim.physics.collision.ids import IdArray
-from jaxsim.physics.collision.listed import contacts_of
 from jaxsim.physics.collision.smooth import smooth_distance
 from jaxsim.physics.constraint.contact.basis import basis_jacobian
 
@@ -66,7 +66,7 @@ class ContactSprings(NamedTuple):
         """Compute J' k J, `[nv, nv, *W]`."""
         return gram(self.normal, self.stiffness[:, None] * self.normal)
 
-    def along(self, velocity: Array) -> Array:
+    def times_velocity(self, velocity: Array) -> Array:
         """Compute J' k J times a velocity, `[nv, *W]`."""
         return apply_transpose(self.normal, self.stiffness * apply(self.normal, velocity))
 
@@ -98,14 +98,14 @@ def _mass(m: Model, d: Data, c: Contacts) -> Array:
     # Take the smaller mass of the two sides, over plain and interpolated flexes.
     for item in c.item:
         if (np.asarray(m.flex_interp) == 0).any():
-            least = jnp.minimum(least, item.take(_of_items(m, inertia)))
+            least = jnp.minimum(least, item.take(_smallest_vertex_mass(m, inertia)))
         if (np.asarray(m.flex_interp) != 0).any():
-            least = jnp.minimum(least, _of_nodes(m, d, c, item, inertia))
+            least = jnp.minimum(least, _node_effective_mass(m, d, c, item, inertia))
     # No body with a mass of its own touches: stiffness zero.
     return jnp.where(least < NO_MASS, least, 0)
 
 
-def _of_items(m: Model, inertia: Array) -> Array:
+def _smallest_vertex_mass(m: Model, inertia: Array) -> Array:
     """Return the smallest mass of each item's vertices, with an entry for no item, `[k, *W]`."""
     dof, own = _own_dofs(m, np.asarray(m.flex_vertbodyid))
     # Mass of each vertex: inertia of the first dof of a body with three dofs.
@@ -119,7 +119,7 @@ def _of_items(m: Model, inertia: Array) -> Array:
     return jnp.concatenate([least, jnp.full_like(inertia[:1], NO_MASS)])
 
 
-def _of_nodes(m: Model, d: Data, c: Contacts, item: IdArray, inertia: Array) -> Array:
+def _node_effective_mass(m: Model, d: Data, c: Contacts, item: IdArray, inertia: Array) -> Array:
     """Compute the effective mass of interpolated flexes at contacts, `[ncontact, *W]`."""
     dof, own = _own_dofs(m, np.asarray(m.flex_nodebodyid))
     inverse = jnp.where(column(own, inertia), 1 / gather_static(inertia, dof), 0)

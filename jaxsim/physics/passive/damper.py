@@ -11,7 +11,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.enums import DisableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.actuator.reflected import dof_damping, tendon_damping
+from jaxsim.physics.actuator.reflected_inertia import dof_damping, tendon_damping
 from jaxsim.physics.tendon.path import tendon_pattern
 
 
@@ -19,7 +19,7 @@ def damper_force(m: Model, d: Data) -> Array:
     """Compute the generalized force of all dampers `[nv, *W]`."""
     if m.opt.disableflags & DisableBit.DAMPER:
         return jnp.zeros_like(d.qvel)
-    force = -d.qvel * _slope(jnp.abs(d.qvel), dof_damping(m))
+    force = -d.qvel * _damping_slope(jnp.abs(d.qvel), dof_damping(m))
     if m.ntendon:
         # Map tendon forces to the dofs through the tendon Jacobian.
         pattern = tendon_pattern(m)
@@ -32,7 +32,7 @@ def tendon_damper(m: Model, d: Data) -> Array:
     if m.opt.disableflags & DisableBit.DAMPER:
         return jnp.zeros_like(d.ten_length)
     v = d.ten_velocity
-    return -v * _slope(jnp.abs(v), tendon_damping(m))
+    return -v * _damping_slope(jnp.abs(v), tendon_damping(m))
 
 
 def dof_damping_rate(m: Model, d: Data) -> Array:
@@ -49,7 +49,7 @@ def tendon_damping_rate(m: Model, d: Data) -> Array:
     return a + v * (2 * b + v * 3 * c)
 
 
-def _slope(speed: Array, coef: tuple[Array, Array, Array]) -> Array:
+def _damping_slope(speed: Array, coef: tuple[Array, Array, Array]) -> Array:
     """Return force over velocity."""
     a, b, c = coef
     return a + speed * (b + speed * c)

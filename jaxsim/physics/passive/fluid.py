@@ -10,11 +10,11 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import MINVAL, GeomType
-from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select
+from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.body.applied import wrench_force
+from jaxsim.physics.body.applied_force import wrench_force
 from jaxsim.physics.constants.added_mass import equivalent_semiaxes
 
 _PI = float(np.pi)
@@ -98,15 +98,15 @@ def _box_forces(m: Model, d: Data) -> tuple[Vec, Vec]:
     area = Vec(y * z, z * x, x * y)
     swept = Vec(x * (y**4 + z**4), y * (z**4 + x**4), z * (x**4 + y**4))
     # Quadratic drag plus Stokes drag of a sphere with the mean radius.
-    push = _drag(v, area.scale(2 * rho), 6 * _PI * beta * mean)
-    turn = _drag(omega, swept.scale(0.5 * rho), 8 * _PI * beta * mean**3)
+    push = _drag_force(v, area.scale(2 * rho), 6 * _PI * beta * mean)
+    turn = _drag_force(omega, swept.scale(0.5 * rho), 8 * _PI * beta * mean**3)
     zero = push.map(jnp.zeros_like)
     # Only bodies without an active ellipsoid geom.
     box = _uses_box(m)
-    return select(box, d.ximat @ push, zero), select(box, d.ximat @ turn, zero)
+    return select_where(box, d.ximat @ push, zero), select_where(box, d.ximat @ turn, zero)
 
 
-def _drag(v: Vec, quadratic: Vec, linear: Array) -> Vec:
+def _drag_force(v: Vec, quadratic: Vec, linear: Array) -> Vec:
     """Compute -(quadratic_i |v_i| + linear) v_i."""
     pairs = zip(v.parts, quadratic.parts, strict=True)
     return Vec(*(-(q * jnp.abs(a) + linear) * a for a, q in pairs))
@@ -129,7 +129,7 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
     x, y, z = r.parts
 
     # Added mass.
-    p, h = _times(mass, v), _times(inertia, omega)
+    p, h = _componentwise_product(mass, v), _componentwise_product(inertia, omega)
     push = p.cross(omega)
     turn = p.cross(v) + h.cross(omega)
 
@@ -139,8 +139,8 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
     normal = Vec(y * z / x * v.x, z * x / y * v.y, x * y / z * v.z)
     # Projected area pi |(y z)^2 v_x, ..| / |y z v_x, ..|, and its normal's component along v.
     sides = Vec(y * z, z * x, x * y)
-    near = _times(sides, v)
-    area = _PI * safe_divide(_times(sides, near).norm(), near.norm())
+    near = _componentwise_product(sides, v)
+    area = _PI * safe_divide(_componentwise_product(sides, near).norm(), near.norm())
     unit = normal.scale(safe_divide(jnp.ones_like(speed), normal.norm()))
     along = safe_divide(v.dot(unit), speed)
     push = push + unit.cross(v).cross(v).scale(kutta * rho * area * along)
@@ -163,11 +163,11 @@ def _ellipsoid_forces(m: Model, d: Data, geom: np.ndarray, drag_only: bool) -> t
     ).scale(8 / 15 * _PI)
     limit = jnp.maximum(jnp.maximum(turned.x, turned.y), turned.z)
     resisted = turned.map(lambda a: angular * a + slender * (limit - a))
-    drag = _times(resisted, omega).norm()
+    drag = _componentwise_product(resisted, omega).norm()
     turn = turn - omega.scale(rho * drag + 8 * _PI * beta * mean**3)
     return (R @ push).scale(interaction), (R @ turn).scale(interaction)
 
 
-def _times(a: Vec, b: Vec) -> Vec:
+def _componentwise_product(a: Vec, b: Vec) -> Vec:
     """Return the componentwise product."""
     return Vec(*(p * q for p, q in zip(a.parts, b.parts, strict=True)))

@@ -12,7 +12,7 @@ from jaxsim.enums import DisableBit
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.body.applied import wrench_force
+from jaxsim.physics.body.applied_force import wrench_force
 from jaxsim.physics.callback import has_callback, passive_force
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.flex.force import flex_forces
@@ -28,8 +28,8 @@ from jaxsim.physics.plugin import (
     plugin_row,
     served_elements,
 )
-from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.stage import stage
+from jaxsim.physics.unsupported import Refusal, make_refusal
 
 
 @stage(
@@ -78,13 +78,13 @@ def passive(m: Model, d: Data) -> Data:
         whole = whole + jnp.where(through, 0, parts["gravcomp"])
     # Callbacks and plugins add their forces last.
     d = d.replace(qfrc_passive=whole, **{f"qfrc_{name}": f for name, f in parts.items()})
-    return d if m.opt.disableflags & off == off else _with_users(m, d)
+    return d if m.opt.disableflags & off == off else _add_user_forces(m, d)
 
 
 def unsupported_passive_forces(m: Model) -> list[Refusal]:
     """Return the passive forces that are not supported."""
     found = [
-        refuse(m, "body", b, what)
+        make_refusal(m, "body", b, what)
         for b in np.flatnonzero(m.body_plugin >= 0)
         if (what := _plugin_unsupported_reason(m, int(b), m.body_plugin[b]))
     ]
@@ -101,7 +101,7 @@ def _plugin_unsupported_reason(m: Model, body: int, instance: int) -> str:
     return f"plugin {row.name}: {what}" if what else ""
 
 
-def _with_users(m: Model, d: Data) -> Data:
+def _add_user_forces(m: Model, d: Data) -> Data:
     """Add the forces of the user's callback, then those of plugins."""
     if has_callback(m, "passive"):
         d = d.replace(qfrc_passive=d.qfrc_passive + passive_force(m, d))

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import gather_static
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.enums import DisableBit, JointType
-from jaxsim.math import Quat, select
+from jaxsim.math import Quat, select_where
 from jaxsim.math.guard import safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -126,7 +126,7 @@ def _ball_joints(m: Model, d: Data, qpos: Array) -> tuple[np.ndarray, list[Array
     # Rotate the rest by the part of the angle that exceeds the threshold.
     beyond = angle - jnp.maximum(gather_static(m.jnt_springyield, joint), 0)
     turn = Quat.from_rotation_vector(x.scale(safe_divide(beyond, angle)))
-    new = select(beyond > 0, rest * turn, before)
+    new = select_where(beyond > 0, rest * turn, before)
     return np.concatenate([adr + k for k in range(4)]), [*new.parts]
 
 

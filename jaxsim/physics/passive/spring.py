@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import gather_static, sum_items
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.enums import DisableBit, JointType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
@@ -36,9 +36,9 @@ def passive_spring_force(m: Model, d: Data) -> Array:
     for motion, joint in spring_groups(m):
         x, coef = _displacement(m, d, motion, joint), _joint_coef(m, joint)
         if isinstance(x, Vec):
-            pieces += [*(-x.scale(_slope(x.norm(), coef))).parts]
+            pieces += [*(-x.scale(_stiffness_slope(x.norm(), coef))).parts]
         else:
-            pieces.append(-x * _slope(x, coef))
+            pieces.append(-x * _stiffness_slope(x, coef))
     # Reorder from groups to dofs, then add the tendons.
     force = gather_static(concatenate_kinds(pieces), _dof_order(m))
     if m.ntendon:
@@ -52,7 +52,7 @@ def tendon_spring(m: Model, d: Data) -> Array:
     if m.opt.disableflags & DisableBit.SPRING:
         return jnp.zeros_like(d.ten_length)
     x = _stretch(m, d)
-    return -x * _slope(x, _tendon_coef(m))
+    return -x * _stiffness_slope(x, _tendon_coef(m))
 
 
 def dof_spring_rate(m: Model, d: Data) -> Array:
@@ -176,7 +176,7 @@ def _tendon_coef(m: Model) -> tuple[Array, Array, Array]:
     return m.tendon_stiffness, m.tendon_stiffnesspoly[:, 0], m.tendon_stiffnesspoly[:, 1]
 
 
-def _slope(x: Array, coef: tuple[Array, Array, Array]) -> Array:
+def _stiffness_slope(x: Array, coef: tuple[Array, Array, Array]) -> Array:
     """Return force over displacement."""
     k, b, c = coef
     return k + x * (b + x * c)

@@ -68,7 +68,7 @@ def mul_jac_vec(m: Model, d: Data, vec: Array) -> Array:
     Returns:
       (n,): one value per row of `constraint_rows`; 0 for inactive rows.
     """
-    rows = _rows(m, d)
+    rows = _state_rows(m, d)
     return jnp.where(rows.active, apply(rows.efc_J, vec), 0)
 
 
@@ -86,7 +86,7 @@ def mul_jac_t_vec(m: Model, d: Data, efc_vec: Array) -> Array:
     Raises:
       ValueError: the number of values is not the number of rows.
     """
-    rows = _rows(m, d)
+    rows = _state_rows(m, d)
     if efc_vec.shape[0] != rows.active.shape[0]:
         raise ValueError(
             f"mul_jac_t_vec: efc_vec: expected shape ({rows.active.shape[0]},), that of the rows "
@@ -95,6 +95,6 @@ def mul_jac_t_vec(m: Model, d: Data, efc_vec: Array) -> Array:
     return apply_transpose(rows.efc_J, jnp.where(rows.active, efc_vec, 0))
 
 
-def _rows(m: Model, d: Data) -> ConstraintRows:
+def _state_rows(m: Model, d: Data) -> ConstraintRows:
     """Return the rows at the state; their Jacobian does not depend on the acceleration."""
     return constraint_rows(m, d.replace(qacc=jnp.zeros_like(d.qvel)))

@@ -15,8 +15,8 @@ from jaxsim.model.model import Model
 from jaxsim.physics.body.inertia import motion_axes
 from jaxsim.physics.body.point_motion import chosen_velocity
 from jaxsim.physics.collision.candidates.plan import collision_layout
+from jaxsim.physics.collision.contact_list import contacts_from_list, gather_world_items
 from jaxsim.physics.collision.driver import Contacts
-from jaxsim.physics.collision.listed import from_list, gather_world_items
 from jaxsim.physics.constraint.contact.jacobian import contact_jacobian
 from jaxsim.physics.constraint.contact.rows import basis_size, rows_at, surface_force
 from jaxsim.physics.stage import stage
@@ -66,7 +66,7 @@ def _forces(m: Model, d: Data, contact: Contact) -> Array:
             )
         return contact.force
     # Rebuild the rows of the listed contacts, and evaluate their cost at `qacc`.
-    c = from_list(m, contact)
+    c = contacts_from_list(m, contact)
     if not m.nv or not len(collision_layout(m).pairs.dim):
         return jnp.zeros((len(c.dist), 6, *c.dist.shape[1:]), c.dist.dtype)
     d = d.replace(cdof=motion_axes(m, d, gather_static(d.subtree_com, m.body_rootid)))

@@ -26,7 +26,7 @@ from jaxsim.physics.collision.field.fields import fields_of
 from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of
 from jaxsim.physics.query.ray import to_vectors
 from jaxsim.physics.query.ray_of_geom import resolve_geom
-from jaxsim.physics.refusal import describe_object
+from jaxsim.physics.unsupported import describe_object
 from jaxsim.transforms.layout import batched
 from jaxsim.transforms.programs import ProgramCache
 

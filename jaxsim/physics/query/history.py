@@ -19,8 +19,8 @@ from jaxsim.physics.history.buffers import (
     Buffers,
     Past,
     ctrl_buffers,
-    cursor,
     load_history,
+    newest_slot,
     sensor_buffers,
 )
 from jaxsim.physics.history.read import interpolate_history
@@ -208,7 +208,7 @@ def _write_samples(
     # Slots of the ring buffer, in temporal order: existing times start behind the cursor.
     slots = jnp.arange(size, dtype=jnp.int32)
     if times is None:
-        slots = (cursor(b, history) + 1 + slots) % size
+        slots = (newest_slot(b, history) + 1 + slots) % size
     else:
         # With new times the samples begin at slot 0 and the cursor is at the last.
         _check_times(function, times, size)

@@ -12,7 +12,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_array, check_data, check_model, check_points, object_id
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.site_volume import INSIDE_FUNCTIONS, in_hull
-from jaxsim.physics.public_api import as_items
+from jaxsim.physics.public_api import to_items
 from jaxsim.physics.query.ray import to_vectors
 from jaxsim.transforms.layout import batched
 from jaxsim.transforms.programs import ProgramCache
@@ -39,12 +39,12 @@ def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax
     point = jnp.asarray(point).astype(m.qpos0.dtype)
     number = object_id("inside_site", m, "site", site)
     check_array("inside_site", m, "site", number)
-    sites = as_items(number, m.qpos0.dtype)
+    sites = to_items(number, m.qpos0.dtype)
     found = _inside(m, d, sites, point.reshape(-1, 3))
     return found if point.ndim == 2 else found[0]
 
 
-def _of_site(m: Model, d: Data, site: Array, point: Array) -> Array:
+def _is_inside_site(m: Model, d: Data, site: Array, point: Array) -> Array:
     d = kinematics(m, d)
     # The points in the frame of the site.
     p = gather(d.site_xmat, site).T @ (to_vectors(point) - gather(d.site_xpos, site))
@@ -60,4 +60,4 @@ def _of_site(m: Model, d: Data, site: Array, point: Array) -> Array:
     return inside
 
 
-_inside = ProgramCache(batched(_of_site), inline=True)
+_inside = ProgramCache(batched(_is_inside_site), inline=True)

@@ -11,7 +11,7 @@ from jaxsim.arrays.gather import gather_static
 from jaxsim.model.data import JUST_AWAKE, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.constraint.cone import Pyramid
-from jaxsim.physics.constraint.island import first_of, islands, touched_trees
+from jaxsim.physics.constraint.island import islands, smallest_label, touched_trees
 from jaxsim.physics.query.constraint_rows import add_ordered_rows
 from jaxsim.physics.stage import stage
 
@@ -43,16 +43,16 @@ def island(m: Model, d: Data) -> Island:
         d = d.replace(tree_asleep=awake)
     d = islands(m, add_ordered_rows(m, d))
     of_tree = d.tree_island
-    return Island(d.nisland, of_tree, gather_static(of_tree, m.dof_treeid), _of_rows(m, d))
+    return Island(d.nisland, of_tree, gather_static(of_tree, m.dof_treeid), _row_islands(m, d))
 
 
-def _of_rows(m: Model, d: Data) -> Array:
+def _row_islands(m: Model, d: Data) -> Array:
     """Return the island of each row in MuJoCo's order, by the trees that it touches."""
     # Trees without constraints get a label above all islands.
     none = np.int32(m.ntree)
     label = jnp.where(d.tree_island < 0, none, d.tree_island)
     # Label of each row: the island of the first tree that it acts on.
-    *rows, last = [label[:0], *(first_of(trees, label) for trees in touched_trees(m, d))]
+    *rows, last = [label[:0], *(smallest_label(trees, label) for trees in touched_trees(m, d))]
     if d.rows.contact is None:
         out = gather_static(jnp.concatenate([*rows, last]), d.rows.order)
     else:

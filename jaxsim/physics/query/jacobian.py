@@ -11,7 +11,7 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather, gather_static, weighted_sum
 from jaxsim.enums import MINVAL
-from jaxsim.math import Spatial, Vec, select
+from jaxsim.math import Spatial, Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.body.inertia import com_pos, motion_axes
@@ -48,22 +48,22 @@ def jac_of_poses(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, A
 
 def jac_body(m: Model, d: Data, body: Array) -> tuple[Array, Array]:
     """Compute the Jacobian of the origin of a body's frame; returns as `jac`."""
-    return _of_object(m, d, "xpos", np.arange(m.nbody), body)
+    return _object_jacobian(m, d, "xpos", np.arange(m.nbody), body)
 
 
 def jac_body_com(m: Model, d: Data, body: Array) -> tuple[Array, Array]:
     """Compute the Jacobian of a body's center of mass; returns as `jac`."""
-    return _of_object(m, d, "xipos", np.arange(m.nbody), body)
+    return _object_jacobian(m, d, "xipos", np.arange(m.nbody), body)
 
 
 def jac_geom(m: Model, d: Data, geom: Array) -> tuple[Array, Array]:
     """Compute the Jacobian of a geom's center; returns as `jac`."""
-    return _of_object(m, d, "geom_xpos", m.geom_bodyid, geom)
+    return _object_jacobian(m, d, "geom_xpos", m.geom_bodyid, geom)
 
 
 def jac_site(m: Model, d: Data, site: Array) -> tuple[Array, Array]:
     """Compute the Jacobian of a site; returns as `jac`."""
-    return _of_object(m, d, "site_xpos", m.site_bodyid, site)
+    return _object_jacobian(m, d, "site_xpos", m.site_bodyid, site)
 
 
 def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) -> tuple:
@@ -81,7 +81,7 @@ def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) ->
       per unit velocity of each dof.
     """
     d = com_pos(m, kinematics(m, d))
-    linear, angular = _twists(m, d, _vec(point), body)
+    linear, angular = _dof_twists(m, d, _vec(point), body)
     return linear.to_array(), angular.cross(_vec(axis)).to_array()
 
 
@@ -111,7 +111,7 @@ def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]
     rate = carrier.cross_motion(d.cdof)
     velocity = chosen_velocity(m, d, body, p).lin
     # Product rule, for the dofs that move the body.
-    arm, moves = _arm(m, d, p), _moves(m, body, p)
+    arm, moves = _arm(m, d, p), _moving_dofs(m, body, p)
     linear = rate.at(arm) + d.cdof.rot.cross(velocity)
     return linear.scale(moves).to_array(), rate.rot.scale(moves).to_array()
 
@@ -136,7 +136,7 @@ def apply_ft(
       (nv,) [N or N m].
     """
     d = com_pos(m, kinematics(m, d))
-    linear, angular = _twists(m, d, _vec(point), body)
+    linear, angular = _dof_twists(m, d, _vec(point), body)
     return qfrc_target + linear.dot(_vec(force)) + angular.dot(_vec(torque))
 
 
@@ -155,9 +155,9 @@ def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
     d, momentum, mass = _momentum(m, d, body)
     heavy = mass > MINVAL
     # A massless subtree follows the body's own center.
-    own, _ = _twists(m, d, gather(d.xipos, body), body)
+    own, _ = _dof_twists(m, d, gather(d.xipos, body), body)
     center = momentum.lin.scale(1 / jnp.where(heavy, mass, 1.0))
-    return select(heavy, center, own).to_array()
+    return select_where(heavy, center, own).to_array()
 
 
 def angmom_mat(m: Model, d: Data, body: Array) -> Array:
@@ -196,11 +196,11 @@ def _momentum(m: Model, d: Data, body: Array) -> tuple[Data, Spatial, Array]:
     above = weighted_sum(ancestors(m).T, here)
     below = gather_static(composite, m.dof_bodyid)
     spread = whole.map(lambda a: jnp.broadcast_to(a, below.shape))
-    momentum = select(inside, below, spread.scale(above)) @ d.cdof
+    momentum = select_where(inside, below, spread.scale(above)) @ d.cdof
     return d, momentum, whole.mass
 
 
-def _of_object(
+def _object_jacobian(
     m: Model, d: Data, positions: str, bodies: np.ndarray, index: Array
 ) -> tuple[Array, Array]:
     d = com_pos(m, kinematics(m, d))
@@ -210,13 +210,13 @@ def _of_object(
 
 def _columns(m: Model, d: Data, point: Vec, body: Array) -> tuple[Array, Array]:
     """Compute jacp and jacr `[nv, 3, *W]` of a point `[1, *W]` of a body, int `[1, *W]`."""
-    linear, angular = _twists(m, d, point, body)
+    linear, angular = _dof_twists(m, d, point, body)
     return linear.to_array(), angular.to_array()
 
 
-def _twists(m: Model, d: Data, point: Vec, body: Array) -> tuple[Vec, Vec]:
+def _dof_twists(m: Model, d: Data, point: Vec, body: Array) -> tuple[Vec, Vec]:
     """Compute velocity of the point and angular velocity of the body per dof, `[nv, *W]`."""
-    moves = _moves(m, body, point)
+    moves = _moving_dofs(m, body, point)
     return d.cdof.at(_arm(m, d, point)).scale(moves), d.cdof.rot.scale(moves)
 
 
@@ -225,7 +225,7 @@ def _arm(m: Model, d: Data, point: Vec) -> Vec:
     return point - gather_static(d.subtree_com, m.body_rootid[m.dof_bodyid])
 
 
-def _moves(m: Model, body: Array, like: Vec) -> Array:
+def _moving_dofs(m: Model, body: Array, like: Vec) -> Array:
     """Return 1 for the dofs that move the body, `[nv, *W]`."""
     return weighted_sum(ancestors(m).T, _one_hot(m, body, like.x))
 

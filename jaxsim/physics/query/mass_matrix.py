@@ -34,7 +34,7 @@ class MassFactor(NamedTuple):
 
 def full_m(m: Model, d: Data) -> Array:
     """Compute the joint-space inertia M at `d.qpos`, (nv, nv) [kg, kg m, kg m^2]; `mj_fullM`."""
-    return _with_inertia(m, d).M
+    return _ensure_inertia(m, d).M
 
 
 def add_m(m: Model, d: Data, dst: Array) -> Array:
@@ -44,7 +44,7 @@ def add_m(m: Model, d: Data, dst: Array) -> Array:
 
 def mul_m(m: Model, d: Data, vec: Array) -> Array:
     """Multiply an acceleration (nv,) by M, which gives a generalized force; `mj_mulM`."""
-    d = _with_inertia(m, d)
+    d = _ensure_inertia(m, d)
     return apply(d.M, vec) if d.inertia is None else d.inertia.times(vec)
 
 
@@ -59,7 +59,7 @@ def mul_m2(m: Model, d: Data, vec: Array) -> Array:
 
 def solve_m(m: Model, d: Data, force: Array) -> Array:
     """Multiply a generalized force (nv,) by M^-1, which gives an acceleration; `mj_solveM`."""
-    d = _with_inertia(m, d)
+    d = _ensure_inertia(m, d)
     if d.inertia is not None:
         return d.inertia.solve(force)
     return solve_blocks(d.M, force, inertia_blocks(m))
@@ -90,5 +90,5 @@ def factor_m(m: Model, d: Data) -> MassFactor:
     return MassFactor(*ltdl(full_m(m, d)))
 
 
-def _with_inertia(m: Model, d: Data) -> Data:
+def _ensure_inertia(m: Model, d: Data) -> Data:
     return crb(m, tendon(m, com_pos(m, kinematics(m, d))))

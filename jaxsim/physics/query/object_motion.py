@@ -23,7 +23,7 @@ from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import com_vel
-from jaxsim.physics.public_api import public
+from jaxsim.physics.public_api import make_public
 from jaxsim.physics.sensor.body_force import body_acceleration
 
 # Size in the model, and kind for `name2id`, of each object type.
@@ -114,11 +114,11 @@ def _motion_function(function: str, kind: ObjType, local: bool) -> Callable[...,
         motion = gather(motions, objid)
         if local:
             R = gather(frames.object_mat(d, kind, ids), objid)
-            motion = in_frame(R, motion)
+            motion = rotate_to_frame(R, motion)
         return motion.to_array()[0]
 
     core.__name__ = function
-    return public(core)
+    return make_public(core)
 
 
 def _velocities(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> tuple[Data, Spatial]:
@@ -140,7 +140,7 @@ def _accelerations(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> tuple[D
 _MOTION_FUNCTIONS = {"object_velocity": _velocities, "object_acceleration": _accelerations}
 
 
-def in_frame(R: Rot, v: Spatial) -> Spatial:
+def rotate_to_frame(R: Rot, v: Spatial) -> Spatial:
     """Rotate a spatial vector from world axes to the axes of a frame."""
     return Spatial.of(R.T @ v.rot, R.T @ v.lin)
 

@@ -32,7 +32,7 @@ def get_plugin_params(m: Model, instance: int | str) -> Any:
       slope = jax.grad(loss)(jaxsim.support.get_plugin_params(m, "motors"))
     """
     check_model("get_plugin_params", m)
-    return instance_params(m, _number(m, "get_plugin_params", instance))
+    return instance_params(m, _resolve_instance(m, "get_plugin_params", instance))
 
 
 def set_plugin_params(m: Model, instance: int | str, params: Any) -> Model:
@@ -47,7 +47,7 @@ def set_plugin_params(m: Model, instance: int | str, params: Any) -> Model:
       ValueError: no such instance exists, or structure or shapes differ.
     """
     check_model("set_plugin_params", m)
-    number = _number(m, "set_plugin_params", instance)
+    number = _resolve_instance(m, "set_plugin_params", instance)
     start, size = m.plugin_paramadr[number], m.plugin_paramnum[number]
     old = instance_params(m, number)
     # Compare the tree structures, then the shapes of the leaves.
@@ -77,12 +77,12 @@ def plugin_state_index(m: Model, instance: int | str) -> slice:
     Raises:
       ValueError: no such instance exists.
     """
-    number = _number(m, "plugin_state_index", instance)
+    number = _resolve_instance(m, "plugin_state_index", instance)
     start = int(m.plugin_stateadr[number])
     return slice(start, start + int(m.plugin_statenum[number]))
 
 
-def _number(m: Model, function: str, instance: int | str) -> int:
+def _resolve_instance(m: Model, function: str, instance: int | str) -> int:
     if isinstance(instance, str):
         return name2id(m, "plugin", instance)
     if not 0 <= instance < m.nplugin:

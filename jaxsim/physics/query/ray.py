@@ -21,10 +21,10 @@ from jaxsim.physics.arguments import (
     check_points,
 )
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.public_api import as_items
+from jaxsim.physics.public_api import to_items
 from jaxsim.physics.ray.cast import Rays, cast_rays
 from jaxsim.physics.ray.surfaces import NUM_GEOM_GROUPS, filter_visible_geoms, unknown_sdf_geoms
-from jaxsim.physics.refusal import describe_object
+from jaxsim.physics.unsupported import describe_object
 from jaxsim.transforms.layout import batched
 from jaxsim.transforms.programs import ProgramCache
 
@@ -79,7 +79,7 @@ def ray(
       ValueError: a shape or precision is wrong, `pnt` and `vec` differ in length, `geomgroup` is
         not six static values, or a geom has an unknown signed distance.
     """
-    return _cast("ray", m, d, pnt, vec, geomgroup, flg_static, bodyexclude)
+    return _check_and_cast("ray", m, d, pnt, vec, geomgroup, flg_static, bodyexclude)
 
 
 def multi_ray(
@@ -119,10 +119,10 @@ def multi_ray(
                 f"multi_ray: {name}: expected shape {shape}, got {np.shape(value)}; "
                 "jaxsim.support.ray takes any of both"
             )
-    return _cast("multi_ray", m, d, pnt, vec, geomgroup, flg_static, bodyexclude, cutoff)
+    return _check_and_cast("multi_ray", m, d, pnt, vec, geomgroup, flg_static, bodyexclude, cutoff)
 
 
-def _cast(
+def _check_and_cast(
     name: str,
     m: Model,
     d: Data,
@@ -146,14 +146,14 @@ def _cast(
     if cutoff is not None:
         check_array(name, m, "cutoff", cutoff)
         others.append(jnp.asarray(cutoff, m.qpos0.dtype))
-    others = [as_items(x, m.qpos0.dtype) for x in others]
+    others = [to_items(x, m.qpos0.dtype) for x in others]
     # One compiled program per set of static arguments.
-    hits = _hits(groups, bool(flg_static))(m, d, pnt, vec, *others)
+    hits = _geom_filter(groups, bool(flg_static))(m, d, pnt, vec, *others)
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
 @bounded_cache(64)
-def _hits(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[..., RayHit]:
+def _geom_filter(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[..., RayHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array, body: Array, cutoff=None) -> RayHit:
         d = kinematics(m, d)
         unseen = tuple(body[k : k + 1] for k in range(len(body)))

@@ -22,11 +22,11 @@ from jaxsim.physics.arguments import check_array, object_id
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.flex.flex import flex as flex_stage
-from jaxsim.physics.public_api import as_items
+from jaxsim.physics.public_api import to_items
 from jaxsim.physics.query.ray import parse_rays, to_vectors
 from jaxsim.physics.ray.cast import Rays, cast_at
-from jaxsim.physics.ray.soft import Shown, SoftHits, cast_soft, visible_flex_items
-from jaxsim.physics.refusal import describe_object
+from jaxsim.physics.ray.flex import Shown, SoftHits, cast_soft, visible_flex_items
+from jaxsim.physics.unsupported import describe_object
 from jaxsim.transforms.layout import batched
 from jaxsim.transforms.programs import ProgramCache
 
@@ -76,7 +76,7 @@ def ray_mesh(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Array)
     Raises:
       ValueError: no such geom exists, or it is not a mesh; a shape or precision is wrong.
     """
-    return _ask("ray_mesh", GeomType.MESH, m, d, geom, pnt, vec)
+    return _cast_at_geom("ray_mesh", GeomType.MESH, m, d, geom, pnt, vec)
 
 
 def ray_hfield(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Array) -> SurfaceHit:
@@ -93,7 +93,7 @@ def ray_hfield(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Arra
     Raises:
       ValueError: no such geom exists, or it is not a height field; a shape or precision is wrong.
     """
-    return _ask("ray_hfield", GeomType.HFIELD, m, d, geom, pnt, vec)
+    return _cast_at_geom("ray_hfield", GeomType.HFIELD, m, d, geom, pnt, vec)
 
 
 def ray_flex(
@@ -167,7 +167,7 @@ def soft_hits(m: Model, d: Data, flex: int, shown: Shown, pnt: Array, vec: Array
     )
 
 
-def _ask(
+def _cast_at_geom(
     name: str,
     type_: GeomType,
     m: Model,
@@ -184,12 +184,12 @@ def _ask(
             f"{name}: {describe_object(m, 'geom', geom)} is of type {kind}, expected "
             f"{type_.name.lower()}"
         )
-    hits = _hits(type_)(m, d, pnt, vec, as_items(geom, m.qpos0.dtype))
+    hits = _cast_function(type_)(m, d, pnt, vec, to_items(geom, m.qpos0.dtype))
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
 @bounded_cache(64)
-def _hits(type_: GeomType) -> Callable[..., SurfaceHit]:
+def _cast_function(type_: GeomType) -> Callable[..., SurfaceHit]:
     def rays(m: Model, d: Data, pnt: Array, vec: Array, geom: Array) -> SurfaceHit:
         d = kinematics(m, d)
         hits = cast_at(m, d, Rays(to_vectors(pnt), to_vectors(vec), unseen=()), geom, type_)

@@ -17,12 +17,12 @@ from jax import lax
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import MINVAL
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.shape import PlacedGeoms, place_geoms
-from jaxsim.physics.ray.local import NO_HIT, LocalRays
+from jaxsim.physics.ray.local_rays import NO_HIT, LocalRays
 from jaxsim.physics.ray.surfaces import RAY_SURFACES, Surfaces, ray_surfaces
 from jaxsim.transforms.materialize_result import materialize_result
 from jaxsim.transforms.platform import platform
@@ -111,15 +111,15 @@ def cast_rays(
     sees, rays = rays.sees, rays._replace(sees=None)
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)._replace(sees=sees)
     if not (len(geoms) and len(like)):
-        return _nothing(like)
+        return _no_hit(like)
     # Search without derivatives, then evaluate the hits differentiably.
-    rays, length = of_unit_length(rays)
+    rays, length = normalize_rays(rays)
     scene = _scene(m, d, geoms, like, made)
     if rays.sees is not None:
         scene = scene._replace(visible=jnp.ones_like(scene.visible))
     types = np.unique(m.geom_type[geoms])
-    found = _search(m, scene, rays, [geoms[m.geom_type[geoms] == t] for t in types])
-    return _hits(m, scene, rays, length, types, found)
+    found = _search_nearest(m, scene, rays, [geoms[m.geom_type[geoms] == t] for t in types])
+    return _make_hits(m, scene, rays, length, types, found)
 
 
 def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
@@ -136,9 +136,9 @@ def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)
     geoms = np.flatnonzero(m.geom_type == type_).astype(np.int32)
     if not (len(geoms) and len(like)):
-        return _nothing(like)
+        return _no_hit(like)
     # Search the surface of the one geom; a geom of another type is masked.
-    rays, length = of_unit_length(rays)
+    rays, length = normalize_rays(rays)
     scene = _scene(m, d, geoms, like)
     geom = jnp.broadcast_to(geom, like.shape)
     of_type = jnp.asarray(m.geom_type == type_)[geom]
@@ -146,11 +146,11 @@ def cast_at(m: Model, d: Data, rays: Rays, geom: Array, type_: int) -> Hits:
     limit = jnp.where(of_type, NO_HIT, RAY_MISS).astype(like.dtype)[None]
     # The search has no derivative.
     here, way = lax.stop_gradient((scene, rays))
-    ray = materialize_result(_local, gather(here.geoms, some), way, _worlds(like))
+    ray = materialize_result(_to_local_rays, gather(here.geoms, some), way, _worlds(like))
     ray = jax.tree.map(lambda x: x[None], ray)
     dist, part = materialize_result(RAY_SURFACES[type_].nearest, here.surfaces, ray, limit)
     found = _Found(jnp.where(of_type, dist[0], NO_HIT), some, part[0])
-    return _hits(m, scene, rays, length, np.array([type_], np.int32), found)
+    return _make_hits(m, scene, rays, length, np.array([type_], np.int32), found)
 
 
 def recompute_hits(
@@ -166,21 +166,21 @@ def recompute_hits(
     rays = jax.tree.map(lambda x: jnp.broadcast_to(x, like.shape), rays)
     if not (len(geoms) and len(like)):
         return hits
-    rays, length = of_unit_length(rays)
+    rays, length = normalize_rays(rays)
     # Reconstruct the search result from the stored hits.
     far = lax.stop_gradient(jnp.where(hits.geom >= 0, hits.dist * length, NO_HIT))
     found = _Found(far, jnp.maximum(hits.geom, 0), hits.part)
     scene, types = _scene(m, d, geoms, like, made), np.unique(m.geom_type[geoms])
-    return _hits(m, scene, rays, length, types, found)
+    return _make_hits(m, scene, rays, length, types, found)
 
 
-def of_unit_length(rays: Rays) -> tuple[Rays, Array]:
+def normalize_rays(rays: Rays) -> tuple[Rays, Array]:
     """Normalize the rays; return them with the lengths of their vectors (0: no direction)."""
     # Normalize the direction; a zero vector becomes z with length 0.
     x, y, z = rays.vec.map(jnp.abs).parts
     moves = jnp.maximum(jnp.maximum(x, y), z) >= MINVAL
     zero = jnp.zeros_like(x)
-    vec = select(moves, rays.vec, Vec(zero, zero, zero + 1))
+    vec = select_where(moves, rays.vec, Vec(zero, zero, zero + 1))
     length = vec.norm()
     return rays._replace(vec=vec.scale(1 / length)), jnp.where(moves, length, 0)
 
@@ -190,25 +190,25 @@ def _scene(
 ) -> _Scene:
     body = jnp.asarray(column(m.geom_bodyid.astype(np.int32), like))
     # As in MuJoCo, the cutoff applies to geoms with a bounding sphere, in bodies that collide.
-    bounded = column(_in_bounded_body(m.structure), like) & (m.geom_rbound > 0)
+    bounded = column(_geoms_of_bounded_bodies(m.structure), like) & (m.geom_rbound > 0)
     reach = jnp.where(bounded, m.geom_rbound, jnp.inf)
     made = ray_surfaces(m, geoms) if made is None else made
-    return _Scene(place_geoms(m, d), _visible(m), body, reach, made)
+    return _Scene(place_geoms(m, d), _visible_geoms(m), body, reach, made)
 
 
-def _in_bounded_body(s: Structure) -> np.ndarray:
+def _geoms_of_bounded_bodies(s: Structure) -> np.ndarray:
     """Return geoms of bodies with bounding volumes in MuJoCo: those with a colliding geom."""
     collides = (s.geom_contype != 0) | (s.geom_conaffinity != 0)
     return np.isin(s.geom_bodyid, s.geom_bodyid[collides])
 
 
-def _hits(
+def _make_hits(
     m: Model, scene: _Scene, rays: Rays, length: Array, types: np.ndarray, found: _Found
 ) -> Hits:
     """Convert a search result to hits, with distances in lengths of the rays' vectors."""
     moves = length > 0
     met = moves & (found.dist < NO_HIT)
-    dist, normal = _at(m, scene, rays, types, found)
+    dist, normal = _hit_distance_and_normal(m, scene, rays, types, found)
     return Hits(
         dist=jnp.where(met, jnp.where(met, dist, 0) / jnp.where(moves, length, 1), RAY_MISS),
         geom=jnp.where(met, found.geom, RAY_MISS),
@@ -217,16 +217,18 @@ def _hits(
     )
 
 
-def _nothing(like: Array) -> Hits:
+def _no_hit(like: Array) -> Hits:
     zero, none = jnp.zeros_like(like), jnp.zeros(like.shape, jnp.int32)
     return Hits(zero - 1, none + RAY_MISS, Vec(zero, zero, zero), none)
 
 
-def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -> tuple[Array, Vec]:
+def _hit_distance_and_normal(
+    m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found
+) -> tuple[Array, Vec]:
     """Compute distance [m] and normal of a search result; differentiable."""
     # Gather the geom of each ray and transform the ray to its frame.
     geoms = gather(scene.geoms, found.geom)
-    ray = materialize_result(_local, geoms, rays, _worlds(found.dist))
+    ray = materialize_result(_to_local_rays, geoms, rays, _worlds(found.dist))
     ray = jax.tree.map(lambda x: x[None], ray)
     kind = jnp.asarray(m.geom_type, jnp.int32)[found.geom]
     near = jnp.where(found.dist < NO_HIT, found.dist, 0)
@@ -236,16 +238,16 @@ def _at(m: Model, scene: _Scene, rays: Rays, types: np.ndarray, found: _Found) -
     for type_ in types:
         here = kind == type_
         # Guard the derivative of the formula against zero sizes of other geom types.
-        of_type = ray._replace(size=select(here[None], ray.size, Vec(one, one, one)))
+        of_type = ray._replace(size=select_where(here[None], ray.size, Vec(one, one, one)))
         hit = materialize_result(
             RAY_SURFACES[type_].hit, scene.surfaces, of_type, near[None], found.part[None]
         )
         dist = jnp.where(here & (hit.dist[0] < NO_HIT), hit.dist[0], dist)
-        normal = select(here, hit.normal[0], normal)
+        normal = select_where(here, hit.normal[0], normal)
     return dist, geoms.rot @ normal
 
 
-def _search(m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarray]) -> _Found:
+def _search_nearest(m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarray]) -> _Found:
     """Search the first geom of each ray, among geoms grouped by type."""
     # The search has no derivative.
     scene, rays = lax.stop_gradient((scene, rays))
@@ -259,19 +261,19 @@ def _search(m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarray]) -> _
         best, size = _Found(dist, none, none), max(1, together // len(dist))
         for ids in of_type:
             nearest = RAY_SURFACES[m.geom_type[ids[0]]].nearest
-            best = _of_type(best, scene, rays, ids, size, nearest)
+            best = _search_type(best, scene, rays, ids, size, nearest)
         return best
 
     return map_ray_chunks(of_rays, rays, max(1, together))
 
 
-def _of_type(
+def _search_type(
     best: _Found, scene: _Scene, rays: Rays, ids: np.ndarray, size: int, nearest: Callable
 ) -> _Found:
     """Update the nearest hits with geoms of one type, `size` at a time."""
 
-    def turn(best: _Found, some: tuple[PlacedGeoms, Array, Array, Array]) -> tuple[_Found, None]:
-        return _of_some(best, _Scene(*some, scene.surfaces), rays, nearest), None
+    def iterate(best: _Found, some: tuple[PlacedGeoms, Array, Array, Array]) -> tuple[_Found, None]:
+        return _search_block(best, _Scene(*some, scene.surfaces), rays, nearest), None
 
     # Divide the geoms into blocks of equal size; the last geom fills up the last block.
     size = min(size, len(ids))
@@ -280,16 +282,16 @@ def _of_type(
     some = gather_static((scene.geoms, scene.visible, scene.body, scene.reach), ids)
     some = jax.tree.map(lambda x: x.reshape(blocks, size, *x.shape[1:]), some)
     if blocks == 1:
-        return turn(best, jax.tree.map(lambda x: x[0], some))[0]
-    return lax.scan(turn, best, some)[0]
+        return iterate(best, jax.tree.map(lambda x: x[0], some))[0]
+    return lax.scan(iterate, best, some)[0]
 
 
-def _of_some(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Found:
+def _search_block(best: _Found, some: _Scene, rays: Rays, nearest: Callable) -> _Found:
     """Update the nearest hits with one block of geoms."""
     # Every geom of the block against every ray.
     geoms, visible, body = jax.tree.map(lambda x: x[:, None], (some.geoms, some.visible, some.body))
     every = jax.tree.map(lambda x: x[None], rays._replace(sees=None))
-    ray = materialize_result(_local, geoms, every, _worlds(best.dist)[None])
+    ray = materialize_result(_to_local_rays, geoms, every, _worlds(best.dist)[None])
     # Visibility, excluded bodies, per-ray masks and cutoff.
     sees = visible
     for unseen in every.unseen:
@@ -321,11 +323,11 @@ def _least(found: _Found) -> _Found:
     # Tournament: compare halves, then recurse.
     nearer = other.dist < one.dist
     nearer |= (other.dist == one.dist) & (other.geom < one.geom)
-    least = select(nearer, other, one)
+    least = select_where(nearer, other, one)
     return _least(jax.tree.map(lambda *x: jnp.concatenate(x), least, rest))
 
 
-def _local(geoms: PlacedGeoms, rays: Rays, world: Array) -> LocalRays:
+def _to_local_rays(geoms: PlacedGeoms, rays: Rays, world: Array) -> LocalRays:
     """Transform rays to the frames of geoms."""
     turn = geoms.rot.T
     return LocalRays(turn @ (rays.pos - geoms.pos), turn @ rays.vec, geoms.size, geoms.id, world)
@@ -338,7 +340,7 @@ def _worlds(like: Array) -> Array:
     return jnp.arange(like.shape[-1], dtype=jnp.int32)[None]
 
 
-def _visible(m: Model) -> Array:
+def _visible_geoms(m: Model) -> Array:
     """Return the visible geoms, by their own alpha or that of their material, `[ngeom, *W]`."""
     own = m.geom_rgba[:, 3] != 0
     material = m.geom_matid

@@ -15,16 +15,20 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.node import node
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.model import Model
 from jaxsim.physics.ray import triangle
-from jaxsim.physics.ray.flat import box_crossings, ray_box
-from jaxsim.physics.ray.local import NO_HIT, Hit, LocalRays, lookup
-from jaxsim.transforms.compaction import for_some
+from jaxsim.physics.ray.local_rays import NO_HIT, Hit, LocalRays, gather_by_world
+from jaxsim.physics.ray.plane_box import box_crossings, ray_box
+from jaxsim.transforms.compaction import evaluate_active_lanes
 from jaxsim.transforms.materialize_result import materialize_result
 from jaxsim.transforms.platform import platform
 
-BASE, WALL, SURFACE = 0, 1, 5  # part ids: the base; from 1 the four walls; from 5 the triangles
+BASE_PART, FIRST_WALL_PART, FIRST_TRIANGLE_PART = (
+    0,
+    1,
+    5,
+)  # part ids: the base; from 1 the four walls; from 5 the triangles
 _CELLS_PER_STEP = 3  # cells across that a ray crosses in one step
 _MIN_CELL_SPEED = 1e-12  # cells per meter below which a ray does not move along an axis
 _CELL_SLACK = 1e-3  # margin in cells for crossing a neighbor
@@ -70,11 +74,11 @@ class RayHfields:
         """Return the fields of the rays' geoms."""
         field = self.field[ray.geom]
         rows, cols, adr = (x[field] for x in (self.grid.rows, self.grid.cols, self.grid.adr))
-        return HfieldGrid(rows, cols, adr, lookup(self.grid.size, field, ray.world))
+        return HfieldGrid(rows, cols, adr, gather_by_world(self.grid.size, field, ray.world))
 
     def height(self, grid: HfieldGrid, row: Array, col: Array, world: Array) -> Array:
         """Return heights at grid points [m]."""
-        return grid.size[2] * lookup(self.data, grid.adr + row * grid.cols + col, world)
+        return grid.size[2] * gather_by_world(self.data, grid.adr + row * grid.cols + col, world)
 
 
 def ray_hfields(m: Model, field: Array) -> RayHfields:
@@ -115,7 +119,10 @@ def nearest_hfield_hit(fields: RayHfields, ray: LocalRays, limit: Array) -> tupl
     """
     # Base box.
     grid = fields.of(ray)
-    dist, part = ray_box(_in_base(ray, grid)).dist, jnp.full(limit.shape, BASE, jnp.int32)
+    dist, part = (
+        ray_box(_to_base_frame(ray, grid)).dist,
+        jnp.full(limit.shape, BASE_PART, jnp.int32),
+    )
     # Surface: walk only the rays that enter the box above the base (compacted lanes).
     near, far = _intersect_base_box(ray, grid)
     enter, leave = jnp.maximum(near[0], 0), jnp.minimum(far[0], jnp.minimum(limit, dist))
@@ -127,18 +134,21 @@ def nearest_hfield_hit(fields: RayHfields, ray: LocalRays, limit: Array) -> tupl
     )
     # Gather the rays that enter this box and walk these only.
     none = jnp.full_like(lane.enter, NO_HIT), jnp.zeros_like(lane.world)
-    on_surface, number = for_some(
+    on_surface, number = evaluate_active_lanes(
         lambda some: _walk(fields, some), needed, lane, platform().lanes, none
     )
     on_surface, number = (x.reshape(limit.shape) for x in (on_surface, number))
     nearer = on_surface < dist
-    dist, part = jnp.where(nearer, on_surface, dist), jnp.where(nearer, SURFACE + number, part)
+    dist, part = (
+        jnp.where(nearer, on_surface, dist),
+        jnp.where(nearer, FIRST_TRIANGLE_PART + number, part),
+    )
     # Side walls, below the rim of the surface.
     for t, axis in (near, far):
         met = (near[0] <= far[0]) & (t >= 0) & (t < dist) & (axis < 2)
         wall = _wall(ray, t, axis)
-        met &= _under_rim(fields, grid, ray, jnp.where(met, t, 0), wall)
-        dist, part = jnp.where(met, t, dist), jnp.where(met, WALL + wall, part)
+        met &= _is_below_rim(fields, grid, ray, jnp.where(met, t, 0), wall)
+        dist, part = jnp.where(met, t, dist), jnp.where(met, FIRST_WALL_PART + wall, part)
     return dist, part
 
 
@@ -146,26 +156,28 @@ def intersect_hfield_triangle(fields: RayHfields, ray: LocalRays, part: Array) -
     """Compute the intersections with known parts of height fields."""
     # Evaluate the formulas of base, wall and triangle, and select by the part.
     grid = fields.of(ray)
-    found = ray_box(_in_base(ray, grid))
+    found = ray_box(_to_base_frame(ray, grid))
     # Wall: plane of the side.
-    wall = part - WALL
+    wall = part - FIRST_WALL_PART
     of_x, end = wall < 2, jnp.where(wall % 2 > 0, 1, -1).astype(ray.pos.x.dtype)
     x, u = jnp.where(of_x, ray.pos.x, ray.pos.y), jnp.where(of_x, ray.way.x, ray.way.y)
     half = jnp.where(of_x, grid.size[0], grid.size[1])
     t = (end * half - x) / jnp.where(u == 0, 1, u)
     zero = jnp.zeros_like(t)
     normal = Vec(jnp.where(of_x, end, zero), jnp.where(of_x, zero, end), zero)
-    found = select(part >= WALL, Hit(t, normal), found)
+    found = select_where(part >= FIRST_WALL_PART, Hit(t, normal), found)
     # Triangle of the surface.
-    number = jnp.maximum(part - SURFACE, 0)
+    number = jnp.maximum(part - FIRST_TRIANGLE_PART, 0)
     cell, cols = number // 2, jnp.maximum(grid.cols - 1, 1)
     row, col = cell // cols, cell % cols
     corners = _corners(fields, grid, row, col, ray.world)
     a, b, c = (corner - ray.pos for corner in _triangles(corners, number % 2 > 0))
-    return select(part >= SURFACE, triangle.intersect_triangle(ray.way, a, b, c), found)
+    return select_where(
+        part >= FIRST_TRIANGLE_PART, triangle.intersect_triangle(ray.way, a, b, c), found
+    )
 
 
-def _in_base(ray: LocalRays, grid: HfieldGrid) -> LocalRays:
+def _to_base_frame(ray: LocalRays, grid: HfieldGrid) -> LocalRays:
     """Transform rays to the frame of the base box."""
     x, y, _, depth = grid.size
     half = 0.5 * depth
@@ -189,7 +201,7 @@ def _wall(ray: LocalRays, t: Array, axis: Array) -> Array:
     return 2 * jnp.minimum(axis, 1) + (across > 0).astype(jnp.int32)
 
 
-def _under_rim(
+def _is_below_rim(
     fields: RayHfields, grid: HfieldGrid, ray: LocalRays, t: Array, wall: Array
 ) -> Array:
     """Return True where points of walls are below the rim of the surface."""
@@ -264,7 +276,7 @@ def _walk(fields: RayHfields, lane: _Lane) -> tuple[Array, Array]:
         # Intersect both triangles of these cells.
         corners = _corners(fields, every, row, col, world)
         t, place = materialize_result(
-            _first_of_cells, every, corners, start, way, low[None], row, col
+            _nearest_cell_triangle, every, corners, start, way, low[None], row, col
         )
         # Keep the first hit, within the range.
         nearer = (k < number) & (t < best)
@@ -282,10 +294,10 @@ def _walk(fields: RayHfields, lane: _Lane) -> tuple[Array, Array]:
     return best, found
 
 
-def _first_of_cells(
+def _nearest_cell_triangle(
     grid: HfieldGrid, corners: tuple, start: Vec, way: Vec, low: Array, row: Array, col: Array
 ) -> tuple[Array, Array]:
-    """Return distance to the triangles of cells `[BESIDE, n]`, and the id of the first."""
+    """Return distance to the triangles of cells `[cells, n]`, and the id of the first."""
     ways = []
     for second in (0, 1):
         # Corners relative to the start point.
@@ -296,7 +308,7 @@ def _first_of_cells(
     # Pairwise reduction, not a chain, so that fused consumers recompute less.
     while len(ways) > 1:
         one, other = ways.pop(0), ways.pop(0)
-        ways.append(select(other[0] < one[0], other, one))
+        ways.append(select_where(other[0] < one[0], other, one))
     return ways[0]
 
 
@@ -320,4 +332,4 @@ def _triangles(corners: tuple, second: Array) -> tuple[Vec, Vec, Vec]:
     The first is on the side of the next column, the second on that of the next row.
     """
     (here, right), (up, across) = corners
-    return here, select(second, across, right), select(second, up, across)
+    return here, select_where(second, across, right), select_where(second, up, across)

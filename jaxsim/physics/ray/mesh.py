@@ -14,9 +14,9 @@ from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec
 from jaxsim.physics.ray import triangle
-from jaxsim.physics.ray.local import NO_HIT, Hit, LocalRays, lookup
+from jaxsim.physics.ray.local_rays import NO_HIT, Hit, LocalRays, gather_by_world
 from jaxsim.physics.ray.tree import END_OF_TREE, Trees
-from jaxsim.transforms.compaction import for_some
+from jaxsim.transforms.compaction import evaluate_active_lanes
 from jaxsim.transforms.materialize_result import materialize_result
 from jaxsim.transforms.platform import platform
 
@@ -56,11 +56,11 @@ def nearest_mesh_hit(
     node = trees.root[mesh[ray.geom]]
     # Roundoff of the coordinates at the ray's origin.
     x, y, z = ray.pos.map(jnp.abs).parts
-    blur = _slack(limit) * jnp.maximum(jnp.maximum(x, y), z)
+    blur = _rounding_slack(limit) * jnp.maximum(jnp.maximum(x, y), z)
     lane = _Lane(node, ray.pos, ray.way, ray.world, limit, blur)
     lane = jax.tree.map(lambda x: jnp.broadcast_to(x, limit.shape).reshape(-1), lane)
     # Test the root boxes.
-    start = _entry(trees.low, trees.high, lane, lane.node, lane.limit)
+    start = _box_entry(trees.low, trees.high, lane, lane.node, lane.limit)
     needed = (lane.node != END_OF_TREE) & (start < NO_HIT)
     # Start at the mesh, to avoid cancellation over the distance to it.
     start = jnp.where(needed, start, 0)
@@ -68,7 +68,7 @@ def nearest_mesh_hit(
         pos=lane.pos + lane.way.scale(start), limit=jnp.where(needed, lane.limit - start, 0)
     )
     none = jnp.full_like(lane.limit, NO_HIT), jnp.zeros_like(lane.node)
-    dist, face = for_some(
+    dist, face = evaluate_active_lanes(
         lambda some: _walk(trees, *some),
         needed,
         (lane, start),
@@ -89,7 +89,10 @@ def intersect_mesh_face(
       face: id of the face.
       corners: vertices of all faces.
     """
-    abc = (lookup(trees.vertex, c, ray.world) - ray.pos for c in lookup(corners, face, ray.world))
+    abc = (
+        gather_by_world(trees.vertex, c, ray.world) - ray.pos
+        for c in gather_by_world(corners, face, ray.world)
+    )
     return triangle.intersect_triangle(ray.way, *abc)
 
 
@@ -101,12 +104,14 @@ def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
         # Test the box of the node; at a leaf test its face.
         here = jnp.maximum(node, 0)
         met = (node != END_OF_TREE) & (
-            materialize_result(_entry, trees.low, trees.high, lane, here, best) < NO_HIT
+            materialize_result(_box_entry, trees.low, trees.high, lane, here, best) < NO_HIT
         )
         # At a leaf, test the triangle.
         leaf = met & (here < len(trees.face))
         of_leaf = jnp.where(leaf, here, 0)
-        abc = (lookup(trees.vertex, c[of_leaf], lane.world) - lane.pos for c in trees.corner)
+        abc = (
+            gather_by_world(trees.vertex, c[of_leaf], lane.world) - lane.pos for c in trees.corner
+        )
         t = materialize_result(triangle.ray_triangle, lane.way, *abc)
         nearer = leaf & (t + start >= 0) & (t < best)
         best, face = jnp.where(nearer, t, best), jnp.where(nearer, trees.face[of_leaf], face)
@@ -124,13 +129,13 @@ def _walk(trees: Trees, lane: _Lane, start: Array) -> tuple[Array, Array]:
     return jnp.where(found, jnp.maximum(best + start, 0), NO_HIT), jnp.maximum(face, 0)
 
 
-def _entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array:
+def _box_entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array:
     """Return the entry of rays into boxes, 0 inside; NEVER if they miss them or are too far.
 
     Boxes are enlarged by the rounding error of the ray, since faces may lie in their sides.
     """
     # Slab test with boxes enlarged by the roundoff.
-    low, high = lookup((low, high), node, lane.world)
+    low, high = gather_by_world((low, high), node, lane.world)
     enter, leave = jnp.zeros_like(limit), limit
     for x, u, a, b in zip(lane.pos.parts, lane.way.parts, low.parts, high.parts, strict=True):
         # A zero direction component is replaced by a small one.
@@ -138,8 +143,8 @@ def _entry(low: Vec, high: Vec, lane: _Lane, node: Array, limit: Array) -> Array
         one, other = (a - lane.blur - x) * per, (b + lane.blur - x) * per
         enter = jnp.maximum(enter, jnp.minimum(one, other))
         leave = jnp.minimum(leave, jnp.maximum(one, other))
-    return jnp.where(enter <= leave + _slack(leave) * jnp.abs(leave), enter, NO_HIT)
+    return jnp.where(enter <= leave + _rounding_slack(leave) * jnp.abs(leave), enter, NO_HIT)
 
 
-def _slack(like: Array) -> float:
+def _rounding_slack(like: Array) -> float:
     return _BOX_ROUNDING_ULPS * float(jnp.finfo(like.dtype).eps)

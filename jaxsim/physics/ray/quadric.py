@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, safe_sqrt
-from jaxsim.physics.ray.local import NO_HIT, Hit, LocalRays, nearest_ahead
+from jaxsim.physics.ray.local_rays import NO_HIT, Hit, LocalRays, nearest_ahead
 
 
 def ray_sphere(ray: LocalRays) -> Hit:
@@ -37,7 +37,7 @@ def ray_capsule(ray: LocalRays) -> Hit:
     """Intersect with a capsule of radius `size.x` and half length `size.y`."""
     radius, half = ray.size.x, ray.size.y
     # The cylindrical side, then both end spheres.
-    ways = [_on_side(ray)]
+    ways = [_intersect_side(ray)]
     for end in (1.0, -1.0):
         z = ray.pos.z - end * half
         for t in sphere_crossings(Vec(ray.pos.x, ray.pos.y, z), ray.way, radius):
@@ -61,7 +61,7 @@ def ray_cylinder(ray: LocalRays) -> Hit:
         x, y = ray.pos.x + t * ray.way.x, ray.pos.y + t * ray.way.y
         ends.append(jnp.where(moves & (x * x + y * y <= radius * radius), t, NO_HIT))
     # The nearer of disk and side decides the normal.
-    on_end, on_side = nearest_ahead(*ends), _on_side(ray)
+    on_end, on_side = nearest_ahead(*ends), _intersect_side(ray)
     t = nearest_ahead(on_end, on_side)
     at, flat = _hit_points(ray, t), on_end <= on_side
     zero = jnp.zeros_like(t)
@@ -71,7 +71,7 @@ def ray_cylinder(ray: LocalRays) -> Hit:
     return Hit(t, Vec(x, y, z))
 
 
-def _on_side(ray: LocalRays) -> Array:
+def _intersect_side(ray: LocalRays) -> Array:
     """Return the first intersection with the lateral surface about the z axis."""
     zero = jnp.zeros_like(ray.pos.z)
     across, way = Vec(ray.pos.x, ray.pos.y, zero), Vec(ray.way.x, ray.way.y, zero)

@@ -15,10 +15,10 @@ from jaxsim.model.model import Model
 from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope, signed_distance
 from jaxsim.physics.collision.field.fields import SdfTables, fields_of
 from jaxsim.physics.collision.field.kinds import NO_SDF
-from jaxsim.physics.ray.flat import box_crossings
-from jaxsim.physics.ray.local import NO_HIT, Hit, LocalRays
+from jaxsim.physics.ray.local_rays import NO_HIT, Hit, LocalRays
+from jaxsim.physics.ray.plane_box import box_crossings
 
-MAX_ITERATIONS = 40  # MuJoCo's iteration limit and tolerance [m]
+_MAX_SPHERE_TRACING_STEPS = 40  # MuJoCo's iteration limit and tolerance [m]
 _HIT_TOLERANCE = 1e-7
 _DISTANCE_ROUNDING_ULPS = 8  # rounding error of distances, in units of eps
 _MIN_INCIDENCE_COSINE = 1e-6  # cosine below which a ray along the surface has no derivative
@@ -72,7 +72,7 @@ def nearest_sdf_hit(field: Distances, ray: LocalRays, limit: Array) -> tuple[Arr
 
     def go_on(state: tuple) -> Array:
         k, _, going, _ = state
-        return (k < MAX_ITERATIONS) & jnp.any(going)
+        return (k < _MAX_SPHERE_TRACING_STEPS) & jnp.any(going)
 
     start = jnp.int32(0), jnp.zeros_like(limit), wanted, jnp.zeros_like(wanted)
     _, t, _, met = lax.while_loop(go_on, step, start)
@@ -83,12 +83,12 @@ def intersect_sdf_surface(field: Distances, ray: LocalRays, dist: Array) -> Hit:
     """Differentiate a known hit by the implicit function theorem."""
     # One Newton step with the slope held constant carries the derivative; its value is zero.
     t = lax.stop_gradient(dist)
-    value, slope = _slope(field, ray, t)
+    value, slope = _distance_slope(field, ray, t)
     along = lax.stop_gradient(slope.dot(ray.way))
     moves = jnp.abs(along) > _MIN_INCIDENCE_COSINE
     change = (value - lax.stop_gradient(value)) / jnp.where(moves, along, 1)
     t = t - jnp.where(moves, change, 0)
-    return Hit(t, _slope(field, ray, t)[1].normalize())
+    return Hit(t, _distance_slope(field, ray, t)[1].normalize())
 
 
 def _distance(field: Distances, ray: LocalRays, t: Array) -> Array:
@@ -96,7 +96,7 @@ def _distance(field: Distances, ray: LocalRays, t: Array) -> Array:
     return signed_distance(at, solid).reshape(t.shape)
 
 
-def _slope(field: Distances, ray: LocalRays, t: Array) -> tuple[Array, Vec]:
+def _distance_slope(field: Distances, ray: LocalRays, t: Array) -> tuple[Array, Vec]:
     at, solid = _query_points(field, ray, t)
     value, slope = distance_and_slope(at, solid)
     return value.reshape(t.shape), slope.map(lambda x: x.reshape(t.shape))

@@ -13,9 +13,9 @@ from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of
-from jaxsim.physics.ray import flat, hfield, mesh, quadric, sdf
+from jaxsim.physics.ray import hfield, mesh, plane_box, quadric, sdf
 from jaxsim.physics.ray.hfield import RayHfields
-from jaxsim.physics.ray.local import Hit, LocalRays
+from jaxsim.physics.ray.local_rays import Hit, LocalRays
 from jaxsim.physics.ray.sdf import Distances
 from jaxsim.physics.ray.tree import Trees, mesh_trees
 
@@ -112,7 +112,7 @@ def _corners(s: Structure) -> np.ndarray:
     return (np.asarray(s.mesh_face).reshape(-1, 3) + start[:, None]).T.astype(np.int32)
 
 
-def _simple(function: Callable[[LocalRays], Hit]) -> RaySurface:
+def _surface_without_parts(function: Callable[[LocalRays], Hit]) -> RaySurface:
     """Return a surface without parts, whose formula is itself differentiable."""
 
     def nearest(_: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
@@ -122,44 +122,44 @@ def _simple(function: Callable[[LocalRays], Hit]) -> RaySurface:
     return RaySurface(nearest, lambda surfaces, ray, dist, part: function(ray))
 
 
-def _of_mesh(s: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
+def _mesh_hit(s: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
     assert s.trees is not None
     return mesh.nearest_mesh_hit(s.mesh, s.trees, ray, limit)
 
 
-def _on_mesh(s: Surfaces, ray: LocalRays, dist: Array, part: Array) -> Hit:
+def _mesh_surface_hit(s: Surfaces, ray: LocalRays, dist: Array, part: Array) -> Hit:
     assert s.trees is not None
     return mesh.intersect_mesh_face(s.trees, ray, part, s.corner)
 
 
-def _of_field(s: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
+def _hfield_hit(s: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
     assert s.grids is not None
     return hfield.nearest_hfield_hit(s.grids, ray, limit)
 
 
-def _on_field(s: Surfaces, ray: LocalRays, dist: Array, part: Array) -> Hit:
+def _hfield_surface_hit(s: Surfaces, ray: LocalRays, dist: Array, part: Array) -> Hit:
     assert s.grids is not None
     return hfield.intersect_hfield_triangle(s.grids, ray, part)
 
 
-def _of_sdf(s: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
+def _sdf_hit(s: Surfaces, ray: LocalRays, limit: Array) -> tuple[Array, Array]:
     assert s.distances is not None
     return sdf.nearest_sdf_hit(s.distances, ray, limit)
 
 
-def _on_sdf(s: Surfaces, ray: LocalRays, dist: Array, part: Array) -> Hit:
+def _sdf_surface_hit(s: Surfaces, ray: LocalRays, dist: Array, part: Array) -> Hit:
     assert s.distances is not None
     return sdf.intersect_sdf_surface(s.distances, ray, dist)
 
 
 RAY_SURFACES: dict[int, RaySurface] = {
-    GeomType.PLANE: _simple(flat.ray_plane),
-    GeomType.SPHERE: _simple(quadric.ray_sphere),
-    GeomType.CAPSULE: _simple(quadric.ray_capsule),
-    GeomType.ELLIPSOID: _simple(quadric.ray_ellipsoid),
-    GeomType.CYLINDER: _simple(quadric.ray_cylinder),
-    GeomType.BOX: _simple(flat.ray_box),
-    GeomType.MESH: RaySurface(_of_mesh, _on_mesh),
-    GeomType.HFIELD: RaySurface(_of_field, _on_field),
-    GeomType.SDF: RaySurface(_of_sdf, _on_sdf),
+    GeomType.PLANE: _surface_without_parts(plane_box.ray_plane),
+    GeomType.SPHERE: _surface_without_parts(quadric.ray_sphere),
+    GeomType.CAPSULE: _surface_without_parts(quadric.ray_capsule),
+    GeomType.ELLIPSOID: _surface_without_parts(quadric.ray_ellipsoid),
+    GeomType.CYLINDER: _surface_without_parts(quadric.ray_cylinder),
+    GeomType.BOX: _surface_without_parts(plane_box.ray_box),
+    GeomType.MESH: RaySurface(_mesh_hit, _mesh_surface_hit),
+    GeomType.HFIELD: RaySurface(_hfield_hit, _hfield_surface_hit),
+    GeomType.SDF: RaySurface(_sdf_hit, _sdf_surface_hit),
 }

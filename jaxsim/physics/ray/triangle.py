@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec
-from jaxsim.physics.ray.local import NO_HIT, Hit
+from jaxsim.physics.ray.local_rays import NO_HIT, Hit
 
 _VOLUME_ROUNDING_ULPS = 4  # rounding error of a volume, in units of eps
 

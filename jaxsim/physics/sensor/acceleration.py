@@ -1,7 +1,7 @@
 """Sensors of acceleration and force; MuJoCo's documentation, XML reference: sensor.
 
 Each function returns the outputs of a group of sensors, one array per entry of
-`SensorGroup.places`.
+`SensorGroup.addresses`.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.body.object_frame import object_accelerations, object_mat
 from jaxsim.physics.sensor.contact import contact_sensors
 from jaxsim.physics.sensor.group import SensorGroup
-from jaxsim.physics.sensor.position import of_outputs
+from jaxsim.physics.sensor.position import gather_outputs
 from jaxsim.physics.sensor.touch import touch
 from jaxsim.physics.solver.constraint_force import limit_force
 
@@ -56,7 +56,7 @@ ACCELERATION_SENSORS = {
     SensorType.ACCELEROMETER: _accelerometer,
     SensorType.FORCE: _force,
     SensorType.TORQUE: _torque,
-    SensorType.ACTUATORFRC: lambda m, d, g: of_outputs(m, d.actuator_force, g),
+    SensorType.ACTUATORFRC: lambda m, d, g: gather_outputs(m, d.actuator_force, g),
     SensorType.JOINTACTFRC: lambda m, d, g: (
         gather_static(d.qfrc_actuator, m.jnt_dofadr[g.objid]),
     ),

@@ -14,15 +14,15 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import by_kind, concatenate_kinds
 from jaxsim.arrays.gather import column, gather, gather_static
+from jaxsim.arrays.kind_dispatch import compute_by_kind, concatenate_kinds
 from jaxsim.enums import GeomType, Reduce
 from jaxsim.math import Rot, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.body.point_motion import chosen_velocity
 from jaxsim.physics.body.site_volume import VOLUME_TYPES, points_inside_site
-from jaxsim.physics.collision.listed import contacts_of
+from jaxsim.physics.collision.contact_list import contacts_of
 from jaxsim.physics.sensor.contact_plan import (
     ContactSensorPlan,
     Criterion,
@@ -104,7 +104,7 @@ def _numbers(m: Model, d: Data, c: _Contacts, plan: ContactSensorPlan) -> list:
         return jax.tree.leaves(_select_contacts(m, d, c, match, plan))
     # With reduction "netforce" only the first slot is filled; pad the others with zeros.
     empty = ((0, (plan.count - 1) * len(plan)), *((0, 0),) * (c.dist.ndim - 1))
-    return [jnp.pad(a, empty) for a in jax.tree.leaves(_net(c, match))]
+    return [jnp.pad(a, empty) for a in jax.tree.leaves(_net_contact(c, match))]
 
 
 # Matching.
@@ -119,7 +119,7 @@ def _match(m: Model, d: Data, c: _Contacts, plan: ContactSensorPlan) -> _Match:
     matches = (forward | backward) & c.exists[None]
     # Additional criterion: the contact point is inside the site.
     if (first.site >= 0).any():
-        matches = matches & _in_site(m, d, c, first.site)
+        matches = matches & _is_in_site(m, d, c, first.site)
     sign = jnp.where(forward, 1.0, -1.0).astype(c.dist.dtype)
     return _Match(matches, sign, jnp.sum(matches, axis=1, dtype=c.dist.dtype))
 
@@ -136,7 +136,7 @@ def _is_on(c: _Contacts, want: Criterion, end: int) -> Array:
     return (ids >= each(want.first)) & (ids <= each(want.last))
 
 
-def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
+def _is_in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
     """Return where contact points are inside the volumes of sites; True without a site."""
 
     def at(i: np.ndarray, kind: GeomType) -> Array:
@@ -154,7 +154,7 @@ def _in_site(m: Model, d: Data, c: _Contacts, site: np.ndarray) -> Array:
     # Group the sites by type; -1 means "no site criterion".
     table: dict[int, Callable] = {kind: lambda i, kind=kind: at(i, kind) for kind in VOLUME_TYPES}
     table[_NO_SITE_TYPE] = at_all
-    return by_kind(np.where(site < 0, _NO_SITE_TYPE, m.site_type[site]), table, d.qpos)
+    return compute_by_kind(np.where(site < 0, _NO_SITE_TYPE, m.site_type[site]), table, d.qpos)
 
 
 _NO_SITE_TYPE = -1  # key for no site
@@ -180,7 +180,7 @@ def _select_contacts(
         for kind, key in keys.items()
     }
     # The choice has no derivative.
-    key = lax.stop_gradient(by_kind(plan.reduce, table, c.dist))
+    key = lax.stop_gradient(compute_by_kind(plan.reduce, table, c.dist))
 
     # Selection sort: repeatedly take the contact with the smallest key.
     def next_one(free, _):
@@ -196,10 +196,10 @@ def _select_contacts(
     index, there, sign = (a.reshape(-1, *a.shape[2:]) for a in slots)
     # `found` is the number of matches in every occupied slot, else zero.
     found = jnp.concatenate([match.total] * plan.count) * there
-    return _slots(m, d, c, index, found, there, sign)
+    return _gather_contact_slots(m, d, c, index, found, there, sign)
 
 
-def _slots(
+def _gather_contact_slots(
     m: Model, d: Data, c: _Contacts, index: Array, found: Array, there: Array, sign: Array
 ) -> _Slots:
     """Gather the fields of contacts; reversed, the frame keeps its second tangent."""
@@ -229,7 +229,7 @@ def _slots(
     )
 
 
-def _net(c: _Contacts, match: _Match) -> _Slots:
+def _net_contact(c: _Contacts, match: _Match) -> _Slots:
     """Sum all matching contacts at their force-weighted centroid, in the world frame."""
 
     def sum_matching(x):

@@ -94,13 +94,13 @@ def _plan(s: Structure, ids: np.ndarray) -> ContactSensorPlan:
     net = bool(reduce[0] == Reduce.NETFORCE)
     seen_from = np.where(s.sensor_refid[ids] >= 0, s.sensor_reftype[ids], ObjType.UNKNOWN)
     ends = (
-        _criterion(s, s.sensor_objtype[ids], s.sensor_objid[ids]),
-        _criterion(s, seen_from, s.sensor_refid[ids]),
+        _match_criterion(s, s.sensor_objtype[ids], s.sensor_objid[ids]),
+        _match_criterion(s, seen_from, s.sensor_refid[ids]),
     )
     return ContactSensorPlan(net, int(count[0]), ends, reduce)
 
 
-def _criterion(s: Structure, kind: np.ndarray, ids: np.ndarray) -> Criterion:
+def _match_criterion(s: Structure, kind: np.ndarray, ids: np.ndarray) -> Criterion:
     """Build criteria on objects; an unspecified object, or a site, matches all ids."""
     of_geom, tree = kind == ObjType.GEOM, kind == ObjType.XBODY
     # A subtree's bodies have consecutive ids, starting at its root.

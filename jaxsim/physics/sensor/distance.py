@@ -11,8 +11,8 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, gather, gather_static, max_by_row
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.enums import GeomType, ObjType, SensorType
 from jaxsim.math import Vec, concat
 from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
@@ -77,7 +77,7 @@ def _nearest(m: Model, d: Data, plan: DistancePlan) -> ContactPoints:
     zero = jnp.zeros((1, *d.qpos.shape[1:]), d.qpos.dtype)
     none = ContactPoints(zero + NO_CONTACT_DISTANCE, Vec(zero, zero, zero), Vec(zero, zero, zero))
     # Append an entry for no pair, and take each sensor's minimum.
-    every = concat([_of_pairs(m, d, plan), none]) if len(plan.geom1) else none
+    every = concat([_pair_distances(m, d, plan), none]) if len(plan.geom1) else none
     number, most = plan.pair.shape
     # Nearest pair of each sensor; the choice has no derivative.
     dist = lax.stop_gradient(gather_static(every.dist, plan.pair.ravel()))
@@ -89,7 +89,7 @@ def _nearest(m: Model, d: Data, plan: DistancePlan) -> ContactPoints:
     return gather(every, chosen)
 
 
-def _of_pairs(m: Model, d: Data, plan: DistancePlan) -> ContactPoints:
+def _pair_distances(m: Model, d: Data, plan: DistancePlan) -> ContactPoints:
     """Compute all pairs `[npair, *W]`, one family of geom types at a time."""
     ids = np.flatnonzero(np.isin(m.sensor_type, DISTANCE_SENSORS))
     # Search distance of each pair: the largest cutoff of the sensors that need it.
@@ -138,8 +138,8 @@ def _plan(s: Structure) -> DistancePlan:
     return DistancePlan(
         geoms[:, 0],
         geoms[:, 1],
-        _table([[place[pair] for pair in pairs] or [none] for pairs in asked], none),
-        _table(askers, None),
+        _pad_rows([[place[pair] for pair in pairs] or [none] for pairs in asked], none),
+        _pad_rows(askers, None),
         np.array(rows, int),
     )
 
@@ -152,7 +152,7 @@ _REPORTED_NUMBERS = {
 }
 
 
-def _table(rows: list[list[int]], fill: int | None) -> np.ndarray:
+def _pad_rows(rows: list[list[int]], fill: int | None) -> np.ndarray:
     """Pad lists to rows of equal length, with a number; None: with their first entry."""
     most = max(map(len, rows), default=0)
     filled = [row + [row[0] if fill is None else fill] * (most - len(row)) for row in rows]

@@ -33,7 +33,7 @@ class SensorGroup:
       reftype, refid: reference frame; None and -1: the world.
       stage: stage of the forward dynamics in which they are computed.
       plugin: plugin instance that computes them, or -1.
-      places: addresses of their outputs in `sensordata`: one array `[n]` per number of a sensor;
+      addresses: addresses of their outputs in `sensordata`: one array `[n]` per number of a sensor;
         for sensors with a plan a single one, of all numbers of the first sensor, of the second, ...
     """
 
@@ -45,7 +45,7 @@ class SensorGroup:
     refid: np.ndarray
     stage: Stage
     plugin: int
-    places: tuple[np.ndarray, ...]
+    addresses: tuple[np.ndarray, ...]
 
 
 @cache_by_structure
@@ -77,13 +77,13 @@ def sensor_groups(s: Structure) -> list[SensorGroup]:
                 refid=s.sensor_refid[ids],
                 stage=Stage(s.sensor_needstage[ids[0]]),
                 plugin=int(s.sensor_plugin[ids[0]]),
-                places=_places(s, SensorType(kind), ids),
+                addresses=_output_addresses(s, SensorType(kind), ids),
             )
         )
     return groups
 
 
-def _places(s: Structure, kind: SensorType, ids: np.ndarray) -> tuple[np.ndarray, ...]:
+def _output_addresses(s: Structure, kind: SensorType, ids: np.ndarray) -> tuple[np.ndarray, ...]:
     first, size = s.sensor_adr[ids], s.sensor_dim[ids]
     # Table sensors: all numbers of the first sensor, then of the second, ...
     if kind == SensorType.USER or any(kind in kinds for kinds in _MERGED_TYPES):

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import by_kind
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.kind_dispatch import compute_by_kind
 from jaxsim.enums import DisableBit, JointType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
@@ -35,7 +35,7 @@ def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
     def scalar(i: np.ndarray) -> LimitState:
         value = gather_static(d.qpos, m.jnt_qposadr[joint[i]])
         rate = gather_static(d.qvel, m.jnt_dofadr[joint[i]])
-        return _two_sided(
+        return _two_sided_limit(
             value, rate, gather_static(lower, i), gather_static(upper, i), gather_static(margin, i)
         )
 
@@ -47,13 +47,13 @@ def joint_limit(m: Model, d: Data, joint: np.ndarray) -> LimitState:
         )
         rate = turn.normalize().dot(Vec(*(gather_static(d.qvel, dof + k) for k in range(3))))
         limit = jnp.maximum(gather_static(lower, i), gather_static(upper, i))
-        return _one_sided(limit - turn.norm(), -rate, gather_static(margin, i))
+        return _one_sided_limit(limit - turn.norm(), -rate, gather_static(margin, i))
 
     kinds = {JointType.SLIDE: scalar, JointType.HINGE: scalar, JointType.BALL: ball}
     # Unlimited joints and disabled limits read zero.
     off = DisableBit.LIMIT | DisableBit.CONSTRAINT
     limited = m.jnt_limited[joint].astype(bool) & (not m.opt.disableflags & off)
-    return _by_kind(m.jnt_type[joint], kinds, limited, d.qpos)
+    return _select_kind(m.jnt_type[joint], kinds, limited, d.qpos)
 
 
 def tendon_limit(m: Model, d: Data, tendon: np.ndarray) -> LimitState:
@@ -65,27 +65,32 @@ def tendon_limit(m: Model, d: Data, tendon: np.ndarray) -> LimitState:
         t = tendon[i]
         lower, upper = (gather_static(m.tendon_range[:, k], t) for k in range(2))
         length, rate = gather_static(d.ten_length, t), gather_static(d.ten_velocity, t)
-        return _two_sided(length, rate, lower, upper, gather_static(m.tendon_margin, t))
+        return _two_sided_limit(length, rate, lower, upper, gather_static(m.tendon_margin, t))
 
-    return _by_kind(np.zeros(len(tendon), int), {0: both}, limited, d.qpos)
+    return _select_kind(np.zeros(len(tendon), int), {0: both}, limited, d.qpos)
 
 
-def _by_kind(kind: np.ndarray, kinds: dict, limited: np.ndarray, like: Array) -> LimitState:
+def _select_kind(kind: np.ndarray, kinds: dict, limited: np.ndarray, like: Array) -> LimitState:
     def read(name: str) -> Array:
         table = {k: lambda i, f=f: getattr(f(i), name) for k, f in kinds.items()}
-        return by_kind(kind, table, like)
+        return compute_by_kind(kind, table, like)
 
     values = (read(name) for name in LimitState._fields)
     return LimitState(*(jnp.where(column(limited, v), v, 0) for v in values))
 
 
-def _two_sided(value: Array, rate: Array, lower: Array, upper: Array, margin: Array) -> LimitState:
-    low, high = _one_sided(value - lower, rate, margin), _one_sided(upper - value, -rate, margin)
+def _two_sided_limit(
+    value: Array, rate: Array, lower: Array, upper: Array, margin: Array
+) -> LimitState:
+    low, high = (
+        _one_sided_limit(value - lower, rate, margin),
+        _one_sided_limit(upper - value, -rate, margin),
+    )
     # The lower limit takes precedence where both are active.
     below = value - lower < margin
     return LimitState(*(jnp.where(below, a, b) for a, b in zip(low, high, strict=True)))
 
 
-def _one_sided(distance: Array, rate: Array, margin: Array) -> LimitState:
+def _one_sided_limit(distance: Array, rate: Array, margin: Array) -> LimitState:
     active = distance < margin
     return LimitState(jnp.where(active, distance - margin, 0), jnp.where(active, rate, 0))

@@ -9,7 +9,7 @@ from jaxsim.extend.plugin import Attached
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import collision_layout
-from jaxsim.physics.collision.listed import list_contacts, order_contact_forces
+from jaxsim.physics.collision.contact_list import list_contacts, order_contact_forces
 from jaxsim.physics.plugin import call_plugin, plugin_config
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.solver.constraint_force import net_contact_force
@@ -31,12 +31,12 @@ def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
         g.refid,
     )
     size = int(np.unique(m.sensor_dim[g.ids]).item())
-    d = _with_contacts(m, d, g.stage)
+    d = _list_contacts_for_plugin(m, d, g.stage)
     out = call_plugin(m, d, g.plugin, "sensor", served, (len(g.ids), size))
     return tuple(out[:, k] for k in range(size))
 
 
-def _with_contacts(m: Model, d: Data, at: Stage) -> Data:
+def _list_contacts_for_plugin(m: Model, d: Data, at: Stage) -> Data:
     """Return `d` with its list of contacts; after the solver, with their forces."""
     if d.found is None:
         return d

@@ -1,7 +1,7 @@
 """Sensors of the configuration; MuJoCo's documentation, XML reference: sensor.
 
 Each function returns the outputs of a group of sensors, one array per entry of
-`SensorGroup.places`.
+`SensorGroup.addresses`.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import by_kind
 from jaxsim.arrays.gather import gather_static
+from jaxsim.arrays.kind_dispatch import compute_by_kind
 from jaxsim.enums import MINVAL, SensorType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.body.lens import lens
+from jaxsim.physics.body.camera_intrinsics import lens
 from jaxsim.physics.body.object_frame import object_mat, object_pos, object_quat
 from jaxsim.physics.body.site_volume import VOLUME_TYPES, points_inside_site
 from jaxsim.physics.passive.energy import potential_energy
@@ -93,18 +93,18 @@ def _insidesite(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
         ).astype(p.x.dtype)
         for kind in VOLUME_TYPES
     }
-    return (by_kind(m.site_type[g.refid], table, p.x),)
+    return (compute_by_kind(m.site_type[g.refid], table, p.x),)
 
 
-def of_world(x: Array, g: SensorGroup) -> tuple[Array]:
+def repeat_world_value(x: Array, g: SensorGroup) -> tuple[Array]:
     """Return one value of the world, for each sensor of the group."""
     return (jnp.broadcast_to(x, (len(g.ids), *x.shape[1:])),)
 
 
-def of_outputs(m: Model, x: Array, g: SensorGroup) -> tuple[Array, ...]:
+def gather_outputs(m: Model, x: Array, g: SensorGroup) -> tuple[Array, ...]:
     """Gather values `x` `[nout, *W]` of actuator outputs, for each sensor of the group."""
     first = m.actuator_outadr[g.objid]
-    return tuple(gather_static(x, first + k) for k in range(len(g.places)))
+    return tuple(gather_static(x, first + k) for k in range(len(g.addresses)))
 
 
 POSITION_SENSORS = {
@@ -113,7 +113,7 @@ POSITION_SENSORS = {
     SensorType.CAMPROJECTION: _camprojection,
     SensorType.JOINTPOS: _jointpos,
     SensorType.TENDONPOS: lambda m, d, g: (gather_static(d.ten_length, g.objid),),
-    SensorType.ACTUATORPOS: lambda m, d, g: of_outputs(m, d.actuator_length, g),
+    SensorType.ACTUATORPOS: lambda m, d, g: gather_outputs(m, d.actuator_length, g),
     SensorType.BALLQUAT: _ballquat,
     SensorType.JOINTLIMITPOS: lambda m, d, g: (joint_limit(m, d, g.objid).pos,),
     SensorType.TENDONLIMITPOS: lambda m, d, g: (tendon_limit(m, d, g.objid).pos,),
@@ -125,6 +125,6 @@ POSITION_SENSORS = {
     SensorType.SUBTREECOM: lambda m, d, g: gather_static(d.subtree_com, g.objid).parts,
     SensorType.INSIDESITE: _insidesite,
     **dict.fromkeys(DISTANCE_SENSORS, distance_sensors),
-    SensorType.E_POTENTIAL: lambda m, d, g: of_world(potential_energy(m, d), g),
-    SensorType.CLOCK: lambda m, d, g: of_world(d.time, g),
+    SensorType.E_POTENTIAL: lambda m, d, g: repeat_world_value(potential_energy(m, d), g),
+    SensorType.CLOCK: lambda m, d, g: repeat_world_value(d.time, g),
 }

@@ -17,18 +17,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.enums import ObjType, Projection, RayDataField, SensorType
-from jaxsim.math import Vec, concat, select
+from jaxsim.math import Vec, concat, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.body.lens import lens
+from jaxsim.physics.body.camera_intrinsics import lens
 from jaxsim.physics.ray.cast import Rays, cast_rays
 from jaxsim.physics.ray.surfaces import filter_visible_geoms, unknown_sdf_geoms
-from jaxsim.physics.refusal import describe_object
 from jaxsim.physics.sensor.group import SensorGroup
+from jaxsim.physics.unsupported import describe_object
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def read_rangefinders(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
     """Compute the outputs of all rangefinders, concatenated in one array."""
     plan = _plan(m.structure)
     # Rays of all sensors, sites first.
-    sites, cameras = _of_sites(d, plan), _of_cameras(m, d, plan)
+    sites, cameras = _site_beams(d, plan), _camera_beams(m, d, plan)
     pos, way = concat([sites, cameras])
     # A ray ignores the geoms of the body that its sensor is attached to.
     body = jnp.asarray(column(plan.body.astype(np.int32), pos))
@@ -107,13 +107,13 @@ def unsupported_ray_reason(m: Model, i: int) -> str | None:
     )
 
 
-def _of_sites(d: Data, plan: RangefinderPlan) -> _Beams:
+def _site_beams(d: Data, plan: RangefinderPlan) -> _Beams:
     return _Beams(
         gather_static(d.site_xpos, plan.site), gather_static(d.site_xmat, plan.site).cols[2]
     )
 
 
-def _of_cameras(m: Model, d: Data, plan: RangefinderPlan) -> _Beams:
+def _camera_beams(m: Model, d: Data, plan: RangefinderPlan) -> _Beams:
     cam, like = plan.cam, m.cam_fovy
     pos, turn, of = gather_static(d.cam_xpos, cam), gather_static(d.cam_xmat, cam), lens(m, cam)
     # Pixel centers.
@@ -124,7 +124,7 @@ def _of_cameras(m: Model, d: Data, plan: RangefinderPlan) -> _Beams:
     fx, fy = (jnp.where(flat, 1, f) for f in (of.fx, of.fy))
     out = Vec((x - of.cx) / fx, -(y - of.cy) / fy, zero - 1)
     ahead = Vec(zero, zero, zero - 1)
-    way = (turn @ select(flat, ahead, out)).normalize()
+    way = (turn @ select_where(flat, ahead, out)).normalize()
     # For an orthographic camera fovy is the height of the image plane, and its width [m].
     height = gather_static(m.cam_fovy, cam)
     beside = Vec(

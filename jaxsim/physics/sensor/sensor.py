@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.by_kind import concatenate_kinds
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.enums import DataType, DisableBit, SensorType, Stage
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -21,7 +21,6 @@ from jaxsim.physics.callback import user_sensor_readings
 from jaxsim.physics.history.buffers import sensor_buffers
 from jaxsim.physics.history.sampling import report_sensors, take_samples
 from jaxsim.physics.plugin import missing_function as plugin_lack
-from jaxsim.physics.refusal import Refusal, refuse
 from jaxsim.physics.sensor.acceleration import ACCELERATION_SENSORS, NEED_ACCELERATION, NEED_FORCE
 from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
 from jaxsim.physics.sensor.distance import unsupported_distance_reason
@@ -34,6 +33,7 @@ from jaxsim.physics.sensor.velocity import NEED_SUBTREE, VELOCITY_SENSORS
 from jaxsim.physics.sleep.incidence import sensor_incidence
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
+from jaxsim.physics.unsupported import Refusal, make_refusal
 
 _SENSOR_TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
     Stage.POS: POSITION_SENSORS,
@@ -112,7 +112,7 @@ def unsupported_sensors(m: Model) -> list[Refusal]:
         elif kind == SensorType.RANGEFINDER:
             lack = unsupported_ray_reason(m, i)
         if lack:
-            found.append(refuse(m, "sensor", i, f"{lack} is not supported"))
+            found.append(make_refusal(m, "sensor", i, f"{lack} is not supported"))
     return found
 
 
@@ -155,7 +155,7 @@ def _write_groups(m: Model, d: Data, found: list[tuple[SensorGroup, Callable]]) 
     groups = [g for g, _ in found]
     # Concatenate the outputs of all groups, then apply the cutoffs.
     outputs = [out for g, function in found for out in function(m, d, g)]
-    place = np.concatenate([place for g in groups for place in g.places])
+    place = np.concatenate([place for g in groups for place in g.addresses])
     owner = np.repeat(np.arange(m.nsensor), m.sensor_dim)[place]
     values = _apply_cutoff(m, owner, concatenate_kinds(outputs))
     computed = _write_values(m, values, place, d.sensordata)

@@ -45,12 +45,12 @@ def _quadratic(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     return jnp.where(meets, lower, 1.0), jnp.where(meets, upper, 0.0)
 
 
-def _slab(half: Array, p: Array, u: Array) -> tuple[Array, Array]:
+def _slab_interval(half: Array, p: Array, u: Array) -> tuple[Array, Array]:
     """Return the interval where |p + t u| <= half."""
     return _quadratic(u * u, p * u, p * p - half * half)
 
 
-def _common(*intervals: tuple[Array, Array]) -> tuple[Array, Array]:
+def _common_shapes(*intervals: tuple[Array, Array]) -> tuple[Array, Array]:
     lower, upper = intervals[0]
     for other in intervals[1:]:
         lower, upper = jnp.maximum(lower, other[0]), jnp.minimum(upper, other[1])
@@ -63,12 +63,16 @@ def _is_ahead(interval: tuple[Array, Array]) -> Array:
 
 
 def _ray_box(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
-    return _is_ahead(_common(_slab(a, p.x, u.x), _slab(b, p.y, u.y), _slab(c, p.z, u.z)))
+    return _is_ahead(
+        _common_shapes(
+            _slab_interval(a, p.x, u.x), _slab_interval(b, p.y, u.y), _slab_interval(c, p.z, u.z)
+        )
+    )
 
 
 def _ray_cylinder(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:
     pipe = _quadratic(u.x * u.x + u.y * u.y, p.x * u.x + p.y * u.y, p.x * p.x + p.y * p.y - a * a)
-    return _is_ahead(_common(pipe, _slab(b, p.z, u.z)))
+    return _is_ahead(_common_shapes(pipe, _slab_interval(b, p.z, u.z)))
 
 
 def _ray_capsule(a: Array, b: Array, c: Array, p: Vec, u: Vec) -> Array:

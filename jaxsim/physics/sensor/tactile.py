@@ -26,11 +26,11 @@ from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.compact import first_true
+from jaxsim.physics.collision.compact import compact_true
+from jaxsim.physics.collision.contact_list import contacts_of
 from jaxsim.physics.collision.field.distance import signed_distance
 from jaxsim.physics.collision.field.fields import fields_of
-from jaxsim.physics.collision.flex.sides import of_geoms
-from jaxsim.physics.collision.listed import contacts_of
+from jaxsim.physics.collision.flex.contact_bodies import is_geom_contact
 from jaxsim.physics.collision.shape import add_slot_axis, place_geoms
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.tactile_plan import TactilePlan, tactile_plan
@@ -94,7 +94,7 @@ def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
         depth = jnp.where(inside & (-dist > felt.depth), -dist, felt.depth)
         return _Felt(depth, felt.slip1 + first, felt.slip2 + second)
 
-    def turn(felt: _Felt, pressing: _Pressing) -> tuple[_Felt, None]:
+    def iterate(felt: _Felt, pressing: _Pressing) -> tuple[_Felt, None]:
         # Where data-dependent branches are costly, compute always.
         if not platform().branches:
             return add(felt, pressing), None
@@ -103,7 +103,7 @@ def tactile_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
 
     # Accumulate over the pressing geoms, one of each sensor at a time.
     zero = jnp.zeros((*plan.vertex.shape, *worlds), d.qpos.dtype)
-    felt, _ = lax.scan(turn, _Felt(zero, zero, zero), _pressing(m, d, plan))
+    felt, _ = lax.scan(iterate, _Felt(zero, zero, zero), _pressing_geoms(m, d, plan))
     numbers = [a.reshape(-1, *worlds) for a in felt]
     return (gather_static(jnp.concatenate(numbers), plan.rows),)
 
@@ -123,7 +123,9 @@ def _taxels(m: Model, d: Data, plan: TactilePlan) -> _Taxels:
     # Positions and velocities of the vertices, which move with the sensor's geom.
     pos = turn @ of_mesh(m.mesh_vert, plan.vertex) + origin
     body = m.geom_bodyid[geom]
-    vel = _at(gather_static(d.cvel, body), gather_static(d.subtree_com, m.body_rootid[body]), pos)
+    vel = _point_velocities(
+        gather_static(d.cvel, body), gather_static(d.subtree_com, m.body_rootid[body]), pos
+    )
     # A mesh without tangents has no slip.
     slides = column(1.0 * plan.slides[plan.sensor][None], d.geom_xpos)
     first, second = (turn @ of_mesh(m.mesh_normal, t).scale(slides) for t in plan.tangents)
@@ -133,18 +135,18 @@ def _taxels(m: Model, d: Data, plan: TactilePlan) -> _Taxels:
 def _velocity(m: Model, d: Data, geom: Array, point: Vec) -> Vec:
     """Return the velocity of each geom's body `[n, *W]` at points `[k, n, *W]`."""
     body = gather(jnp.asarray(column(m.geom_bodyid.astype(np.int32), geom)), geom)
-    return _at(
+    return _point_velocities(
         gather(d.cvel, body), gather(gather_static(d.subtree_com, m.body_rootid), body), point
     )
 
 
-def _at(twist: Spatial, com: Vec, point: Vec) -> Vec:
+def _point_velocities(twist: Spatial, com: Vec, point: Vec) -> Vec:
     """Return velocities at points `[k, n, *W]`, by the twists of bodies `[n, *W]` about `com`."""
     twist, com = add_slot_axis((twist, com))
     return twist.at(point - com)
 
 
-def _pressing(m: Model, d: Data, plan: TactilePlan) -> _Pressing:
+def _pressing_geoms(m: Model, d: Data, plan: TactilePlan) -> _Pressing:
     """Return the distinct geoms that press on each sensor, `[most, n, *W]`."""
     c = d.found.contacts
     # Geoms and weld groups of the contacts.
@@ -156,14 +158,14 @@ def _pressing(m: Model, d: Data, plan: TactilePlan) -> _Pressing:
 
     def touches(own: int, other: int) -> Array:
         # A contact of the sensor's weld group with the candidate geom.
-        here = (c.exists & of_geoms(c))[None] & (weld[own][None] == each(plan.weld))
+        here = (c.exists & is_geom_contact(c))[None] & (weld[own][None] == each(plan.weld))
         return jnp.any(here[None] & (geom[other][None, None] == each(plan.other)), axis=2)
 
     # Mask of the geoms in contact with each sensor, compacted to the front.
     mask = touches(0, 1) | touches(1, 0)
     number, sensors, *worlds = mask.shape
     most = min(number, 2 * len(c.dist))
-    index, count = first_true(mask.reshape(number, -1), np.arange(number), most)
+    index, count = compact_true(mask.reshape(number, -1), np.arange(number), most)
     index = index.reshape(most * sensors, *worlds)
     column_of = column(np.tile(np.arange(sensors, dtype=np.int32), most), index)
     table = column(np.maximum(plan.other, 0).astype(np.int32).ravel(), index)

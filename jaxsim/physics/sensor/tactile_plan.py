@@ -15,7 +15,7 @@ from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.candidates.pairs import known_pairs
 from jaxsim.physics.collision.field.distance import OCTREE_SDF
 from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of
-from jaxsim.physics.refusal import Refusal, describe_object, refuse
+from jaxsim.physics.unsupported import Refusal, describe_object, make_refusal
 
 _NO_GEOM = -1  # no geom
 
@@ -27,7 +27,7 @@ class TactilePlan:
     Attributes:
       geom: geom of each sensor, `[n]`.
       weld: its body, or the one that this is welded to, `[n]`.
-      other: geoms that may press on each sensor, padded with NOBODY, `[k, n]`.
+      other: geoms that may press on each sensor, padded with _NO_GEOM, `[k, n]`.
       kinds: kind of signed distance of each geom that may press on some sensor, else NONE.
       sensor: sensor of each patch, `[patches]`.
       vertex: address of each taxel in `mesh_vert`, `[taxels of a patch, patches]`.
@@ -58,7 +58,7 @@ def tactile_plan(s: Structure, disableflags: int) -> TactilePlan:
     ids = _sensors(s)
     mesh, geom = s.sensor_objid[ids], s.sensor_refid[ids]
     # Candidate geoms with a known signed distance, padded to the same number.
-    others = [_others(s, int(g), disableflags) for g in geom]
+    others = [_other_geoms(s, int(g), disableflags) for g in geom]
     known = [[g for g in of_one if taxel_kind(s, g) != NO_SDF] for of_one in others]
     pressing = set().union(*known)
     most = max(map(len, known))
@@ -106,14 +106,14 @@ def unsupported_tactile_geoms(m: Model) -> list[Refusal]:
     """Return the height fields that a tactile sensor may touch: they have no signed distance."""
     found = []
     for i in _sensors(m.structure):
-        others = _others(m.structure, int(m.sensor_refid[i]), m.pair_flags)
+        others = _other_geoms(m.structure, int(m.sensor_refid[i]), m.pair_flags)
         fields = [g for g in others if m.geom_type[g] == GeomType.HFIELD]
         if fields:
             what = (
                 f"{describe_object(m, 'geom', fields[0])}, a height field, has no signed distance"
             )
             remedy = "keep it apart from the sensor's body with contype and conaffinity"
-            found.append(refuse(m, "sensor", i, f"{what}; {remedy}"))
+            found.append(make_refusal(m, "sensor", i, f"{what}; {remedy}"))
     return found
 
 
@@ -121,7 +121,7 @@ def _sensors(s: Structure) -> np.ndarray:
     return np.flatnonzero(s.sensor_type == SensorType.TACTILE)
 
 
-def _others(s: Structure, geom: int, disableflags: int) -> list[int]:
+def _other_geoms(s: Structure, geom: int, disableflags: int) -> list[int]:
     """Return geoms that may touch a geom's body, or a body welded to it.
 
     Only `<pair>` elements make geoms of the same body touch; the geom itself is excluded.

@@ -5,8 +5,8 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
-from jaxsim.arrays.by_kind import by_kind
 from jaxsim.arrays.gather import gather_static
+from jaxsim.arrays.kind_dispatch import compute_by_kind
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
@@ -42,4 +42,4 @@ def touch(m: Model, d: Data, site: np.ndarray) -> Array:
         return apply(meets.astype(normal.dtype), jnp.maximum(normal, 0))
 
     table = {kind: lambda i, kind=kind: force_inside(i, kind) for kind in RAY_INTERVALS}
-    return by_kind(m.site_type[site], table, normal)
+    return compute_by_kind(m.site_type[site], table, normal)

@@ -1,7 +1,7 @@
 """Sensors of the velocity; MuJoCo's documentation, XML reference: sensor.
 
 Each function returns the outputs of a group of sensors, one array per entry of
-`SensorGroup.places`.
+`SensorGroup.addresses`.
 """
 
 from jaxsim.arrays.array import Array
@@ -13,7 +13,7 @@ from jaxsim.physics.body.object_frame import object_mat, object_pos, object_velo
 from jaxsim.physics.passive.energy import kinetic_energy
 from jaxsim.physics.sensor.group import SensorGroup
 from jaxsim.physics.sensor.limit_state import joint_limit, tendon_limit
-from jaxsim.physics.sensor.position import of_outputs, of_world
+from jaxsim.physics.sensor.position import gather_outputs, repeat_world_value
 from jaxsim.physics.sensor.tactile import tactile_sensors
 
 
@@ -61,7 +61,7 @@ VELOCITY_SENSORS = {
     SensorType.GYRO: _gyro,
     SensorType.JOINTVEL: _jointvel,
     SensorType.TENDONVEL: lambda m, d, g: (gather_static(d.ten_velocity, g.objid),),
-    SensorType.ACTUATORVEL: lambda m, d, g: of_outputs(m, d.actuator_velocity, g),
+    SensorType.ACTUATORVEL: lambda m, d, g: gather_outputs(m, d.actuator_velocity, g),
     SensorType.BALLANGVEL: _ballangvel,
     SensorType.JOINTLIMITVEL: lambda m, d, g: (joint_limit(m, d, g.objid).vel,),
     SensorType.TENDONLIMITVEL: lambda m, d, g: (tendon_limit(m, d, g.objid).vel,),
@@ -70,7 +70,7 @@ VELOCITY_SENSORS = {
     SensorType.SUBTREELINVEL: lambda m, d, g: gather_static(d.subtree_linvel, g.objid).parts,
     SensorType.SUBTREEANGMOM: lambda m, d, g: gather_static(d.subtree_angmom, g.objid).parts,
     SensorType.TACTILE: tactile_sensors,
-    SensorType.E_KINETIC: lambda m, d, g: of_world(kinetic_energy(m, d), g),
+    SensorType.E_KINETIC: lambda m, d, g: repeat_world_value(kinetic_energy(m, d), g),
 }
 # Sensor types that need subtree velocities.
 NEED_SUBTREE = (SensorType.SUBTREELINVEL, SensorType.SUBTREEANGMOM)

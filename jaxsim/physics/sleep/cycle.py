@@ -34,14 +34,14 @@ def woken_by(
       always: couplings to an object without a tree that is awake, bool `[n, *W]`.
     """
     # Find the sleeping side of each coupling between an awake and a sleeping tree.
-    number = [_number(sleep, tree) for tree in (first, second)]
+    number = [_gather_tree_asleep(sleep, tree) for tree in (first, second)]
     awake = [n < 0 for n in number]
     exists = [tree >= 0 for tree in (first, second)]
     sleeper = jnp.where(exists[0] & ~awake[0], first, second)
     by = jnp.where(exists[0] & ~awake[0], number[1], number[0])
     by = jnp.where(exists[0] & exists[1], by, np.int32(JUST_AWAKE))
     on = ties & jnp.where(exists[0] & exists[1], awake[0] != awake[1], always)
-    on = on & (_number(sleep, sleeper) >= 0)
+    on = on & (_gather_tree_asleep(sleep, sleeper) >= 0)
 
     # Encode index of the coupling and number of the tree in one integer; its minimum is the first.
     n = max(on.shape[0], 1)
@@ -77,7 +77,7 @@ def first_trees(sleep: Array) -> Array:
 _AWAKE_SPAN = -JUST_AWAKE  # size of the range of numbers of an awake tree
 
 
-def _number(sleep: Array, tree: Array) -> Array:
+def _gather_tree_asleep(sleep: Array, tree: Array) -> Array:
     """Gather `tree_asleep` at ids of each world's own; AWAKE for -1."""
     tree = jnp.broadcast_to(tree, (tree.shape[0], *sleep.shape[1:]))
     found = gather(sleep, jnp.maximum(tree, 0))

@@ -14,7 +14,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import EqType, ObjType, SensorType, TrnType
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.sleep.known import fully_asleep
+from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.tendon.path import tendon_pattern
 
 
@@ -51,25 +51,25 @@ def body_incidence(s: Structure) -> Incidence:
 
     Bodies fixed to a mocap body are always awake, other static bodies never.
     """
-    return _table(_things(s, ObjType.BODY, s.nbody))
+    return _tabulate_trees(_object_trees(s, ObjType.BODY, s.nbody))
 
 
 @cache_by_structure
 def dof_incidence(s: Structure) -> Incidence:
     """Return the incidence of dofs."""
-    return _table(_things(s, ObjType.DOF, s.nv))
+    return _tabulate_trees(_object_trees(s, ObjType.DOF, s.nv))
 
 
 @cache_by_structure
 def joint_incidence(s: Structure) -> Incidence:
     """Return the incidence of joints."""
-    return _table(_things(s, ObjType.JOINT, s.njnt))
+    return _tabulate_trees(_object_trees(s, ObjType.JOINT, s.njnt))
 
 
 @cache_by_structure
 def tendon_incidence(s: Structure) -> Incidence:
     """Return the incidence of tendons; a tendon along more than two trees is always awake."""
-    return _table(_things(s, ObjType.TENDON, s.ntendon))
+    return _tabulate_trees(_object_trees(s, ObjType.TENDON, s.ntendon))
 
 
 @cache_by_structure
@@ -82,7 +82,7 @@ def tendon_path_incidence(s: Structure) -> Incidence:
 @cache_by_structure
 def actuator_incidence(s: Structure) -> Incidence:
     """Return the incidence of actuators, by their targets; one without a tree does not sleep."""
-    found = _table(_things(s, ObjType.ACTUATOR, s.nactuator))
+    found = _tabulate_trees(_object_trees(s, ObjType.ACTUATOR, s.nactuator))
     return Incidence(found.tree, found.always | (found.tree < 0).all(1))
 
 
@@ -96,22 +96,25 @@ def equality_incidence(s: Structure) -> Incidence:
     flex = np.isin(s.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
     kind[flex] = ObjType.FLEX
     ends = zip(kind, s.eq_obj1id, np.where(flex, -1, s.eq_obj2id), strict=True)
-    things = [_both(_thing(s, k, first), _thing(s, k, second)) for k, first, second in ends]
-    return _table(things, several=flex)
+    objects = [
+        _union_trees(_trees_of_object(s, k, first), _trees_of_object(s, k, second))
+        for k, first, second in ends
+    ]
+    return _tabulate_trees(objects, several=flex)
 
 
 @cache_by_structure
 def flex_incidence(s: Structure) -> Incidence:
     """Return the incidence of flexes, by all their bodies; awake if any of its trees is."""
-    return _table((_flex(s, f) for f in range(s.nflex)), several=np.ones(s.nflex, bool))
+    return _tabulate_trees((_flex(s, f) for f in range(s.nflex)), several=np.ones(s.nflex, bool))
 
 
 @cache_by_structure
 def surface_incidence(s: Structure) -> Incidence:
     """Return the incidence of geoms, followed by flexes."""
-    geoms = _things(s, ObjType.GEOM, s.ngeom)
+    geoms = _object_trees(s, ObjType.GEOM, s.ngeom)
     several = np.arange(s.ngeom + s.nflex) >= s.ngeom
-    return _table((*geoms, *_things(s, ObjType.FLEX, s.nflex)), several)
+    return _tabulate_trees((*geoms, *_object_trees(s, ObjType.FLEX, s.nflex)), several)
 
 
 @cache_by_structure
@@ -124,13 +127,13 @@ def sensor_incidence(s: Structure) -> Incidence:
     out = []
     # Object and reference of each sensor; scanning sensors never sleep.
     for i, kind in enumerate(s.sensor_type):
-        obj = _thing(s, s.sensor_objtype[i], s.sensor_objid[i])
-        ref = _thing(s, s.sensor_reftype[i], s.sensor_refid[i])
+        obj = _trees_of_object(s, s.sensor_objtype[i], s.sensor_objid[i])
+        ref = _trees_of_object(s, s.sensor_reftype[i], s.sensor_refid[i])
         by_site = ObjType.SITE in (s.sensor_objtype[i], s.sensor_reftype[i])
         looks = kind in _UNBOUNDED_SENSORS or (kind == SensorType.CONTACT and by_site)
-        both = _both(obj, ref)
+        both = _union_trees(obj, ref)
         out.append(both._replace(always=both.always or looks or not both.trees))
-    return _table(out)
+    return _tabulate_trees(out)
 
 
 _EQUALITY_OBJTYPES = {EqType.JOINT: ObjType.JOINT, EqType.TENDON: ObjType.TENDON}
@@ -155,30 +158,30 @@ _TRANSMISSION_OBJTYPES = {
 TWO_ENDS = (TrnType.SLIDERCRANK, TrnType.SO3)
 
 
-class Thing(NamedTuple):
+class ObjectTrees(NamedTuple):
     """Trees of one object, and True if it is awake regardless of them."""
 
     trees: frozenset[int] = frozenset()
     always: bool = False
 
 
-def _things(s: Structure, kind: ObjType, count: int) -> Iterable[Thing]:
-    return (_thing(s, kind, i) for i in range(count))
+def _object_trees(s: Structure, kind: ObjType, count: int) -> Iterable[ObjectTrees]:
+    return (_trees_of_object(s, kind, i) for i in range(count))
 
 
-def _thing(s: Structure, kind: int, i: int) -> Thing:
+def _trees_of_object(s: Structure, kind: int, i: int) -> ObjectTrees:
     """Return the trees of one object; none for a missing or unattached object."""
     if i < 0:
-        return Thing()
+        return ObjectTrees()
     # Trees of the dofs, and of the static path, of a tendon.
     if kind == ObjType.TENDON:
         # tendon_treeid lists at most two trees
         pattern, first = tendon_pattern(s), s.tendon_treeid[i]
         moving = s.dof_treeid[pattern.col[pattern.row == i]]
         trees = frozenset([*first[first >= 0].tolist(), *moving.tolist()])
-        return Thing(trees, bool(s.tendon_treenum[i] > 2))
+        return ObjectTrees(trees, bool(s.tendon_treenum[i] > 2))
     if kind == ObjType.ACTUATOR:
-        return _target(s, i)
+        return _actuator_trees(s, i)
     if kind == ObjType.FLEX:
         return _flex(s, i)
     # Tree of the object's body; static bodies are awake only on mocap bodies.
@@ -187,14 +190,14 @@ def _thing(s: Structure, kind: int, i: int) -> Thing:
     elif kind in _OBJECT_BODIES:
         body = getattr(s, _OBJECT_BODIES[ObjType(kind)])[i]
     else:
-        return Thing()
+        return ObjectTrees()
     tree = int(s.body_treeid[body])
     if tree >= 0:
-        return Thing(frozenset((tree,)))
-    return Thing(always=bool(s.body_mocapid[s.body_rootid[body]] >= 0))
+        return ObjectTrees(frozenset((tree,)))
+    return ObjectTrees(always=bool(s.body_mocapid[s.body_rootid[body]] >= 0))
 
 
-def _target(s: Structure, i: int) -> Thing:
+def _actuator_trees(s: Structure, i: int) -> ObjectTrees:
     """Return the trees that an actuator acts on."""
     kind, (first, second) = s.actuator_trntype[i], s.actuator_trnid[i]
     at = (
@@ -202,27 +205,29 @@ def _target(s: Structure, i: int) -> Thing:
         if kind == TrnType.SO3 and second < 0
         else _TRANSMISSION_OBJTYPES.get(kind, ObjType.SITE)
     )
-    return _both(_thing(s, at, first), _thing(s, at, second if kind in TWO_ENDS else -1))
+    return _union_trees(
+        _trees_of_object(s, at, first), _trees_of_object(s, at, second if kind in TWO_ENDS else -1)
+    )
 
 
-def _flex(s: Structure, f: int) -> Thing:
+def _flex(s: Structure, f: int) -> ObjectTrees:
     """Return the trees of all bodies of a flex."""
     # Bodies of vertices, or of nodes of interpolated flexes.
     vert = s.flex_vertadr[f] + np.arange(s.flex_vertnum[f])
     node = s.flex_nodeadr[f] + np.arange(s.flex_nodenum[f])
     body = s.flex_nodebodyid[node] if s.flex_interp[f] else s.flex_vertbodyid[vert]
     tree = s.body_treeid[body[body >= 0]]
-    return Thing(frozenset(tree[tree >= 0].tolist()))
+    return ObjectTrees(frozenset(tree[tree >= 0].tolist()))
 
 
-def _both(a: Thing, b: Thing) -> Thing:
+def _union_trees(a: ObjectTrees, b: ObjectTrees) -> ObjectTrees:
     """Return the union of two objects."""
-    return Thing(a.trees | b.trees, a.always or b.always)
+    return ObjectTrees(a.trees | b.trees, a.always or b.always)
 
 
-def _table(things: Iterable[Thing], several: np.ndarray | None = None) -> Incidence:
+def _tabulate_trees(objects: Iterable[ObjectTrees], several: np.ndarray | None = None) -> Incidence:
     """Tabulate the trees of objects; with more than two an object is awake, unless in `several`."""
-    found = list(things)
+    found = list(objects)
     several = np.zeros(len(found), bool) if several is None else several
     width = max([2, *(len(t.trees) for t in found)])
     tree = np.full((len(found), width), -1)

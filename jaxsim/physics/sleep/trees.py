@@ -4,7 +4,7 @@ MuJoCo's documentation, Programming: Sleeping islands. The sleep state of a worl
 for an awake tree a negative number that counts up to sleep, for a sleeping tree the id of the next
 tree that fell asleep with it, so that these form a cycle. All worlds run the same program: sleeping
 trees are computed along with awake ones, and their results are discarded. Where every tree of every
-world sleeps, stages are traced without what follows from motion (known.py).
+world sleeps, stages are traced without what follows from motion (assume_asleep.py).
 """
 
 import jax
@@ -17,8 +17,8 @@ from jaxsim.enums import EnableBit, SleepState
 from jaxsim.model.data import JUST_AWAKE, Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.sleep.incidence import body_incidence
-from jaxsim.physics.sleep.known import fully_asleep
 
 
 def can_sleep(m: Model) -> bool:
@@ -63,7 +63,7 @@ def tree_asleep(d: Data) -> Array:
 
 def dof_awake(m: Model, d: Data) -> Array:
     """Return which dofs are awake, `[nv, *W]` bool."""
-    return _of_trees(d, m.dof_treeid)
+    return _awake_by_tree(d, m.dof_treeid)
 
 
 def freeze_sleeping(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> Data:
@@ -87,10 +87,10 @@ def freeze_sleeping(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> 
 
 def qpos_awake(m: Model, d: Data) -> Array:
     """Return which coordinates of qpos are awake, `[nq, *W]` bool."""
-    return _of_trees(d, qpos_tree(m))
+    return _awake_by_tree(d, qpos_tree(m))
 
 
-def _of_trees(d: Data, tree: np.ndarray) -> Array:
+def _awake_by_tree(d: Data, tree: np.ndarray) -> Array:
     """Return which objects of one tree each are awake, bool."""
     awake = tree_awake(d)
     return (
@@ -100,12 +100,12 @@ def _of_trees(d: Data, tree: np.ndarray) -> Array:
     )
 
 
-def in_trees(tree: np.ndarray, things: Array, ntree: int) -> Array:
+def trees_with_objects(tree: np.ndarray, objects: Array, ntree: int) -> Array:
     """Return which trees have at least one of some objects.
 
     Args:
       tree: constant `[n]`, tree of each object; -1: none.
-      things: mask of the objects, bool `[n, *W]`.
+      objects: mask of the objects, bool `[n, *W]`.
       ntree: number of trees.
 
     Returns:
@@ -113,7 +113,7 @@ def in_trees(tree: np.ndarray, things: Array, ntree: int) -> Array:
     """
     # Product with the membership table of trees and objects.
     member = tree[None] == np.arange(ntree)[:, None]
-    return weighted_sum(member, things.astype(jnp.float32)) > 0
+    return weighted_sum(member, objects.astype(jnp.float32)) > 0
 
 
 @cache_by_structure

@@ -1,8 +1,8 @@
 """Waking of sleeping trees, with all that fell asleep with them.
 
 MuJoCo's documentation, Programming: Sleeping islands, Waking. In the order of a step: user input
-(`mj_wake`), tendons (`mj_wakeTendon`), contacts (touch.py, `mj_wakeCollision`), equality
-constraints (`mj_wakeEquality`).
+(`mj_wake`), tendons (`mj_wakeTendon`), contacts (sleeping_contacts.py, `mj_wakeCollision`),
+equality constraints (`mj_wakeEquality`).
 """
 
 import jax.numpy as jnp
@@ -17,10 +17,10 @@ from jaxsim.model.model import Model
 from jaxsim.physics.constraint.tendon import limit_distance, limited_tendons
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import implicit_elastic_flexes
-from jaxsim.physics.integrate.ties import implicit_tendons
+from jaxsim.physics.integrate.tree_couplings import implicit_tendons
 from jaxsim.physics.sleep.cycle import first_trees, wake_trees, woken_by
 from jaxsim.physics.sleep.incidence import equality_incidence, flex_incidence, tendon_incidence
-from jaxsim.physics.sleep.trees import in_trees, qpos_tree, tree_asleep, tree_awake
+from jaxsim.physics.sleep.trees import qpos_tree, tree_asleep, tree_awake, trees_with_objects
 
 _NEVER_POLICIES = (SleepPolicy.NEVER, SleepPolicy.AUTO_NEVER)
 _POSE_ROUNDING_ULPS = 32  # rounding errors (eps) by which poses of two programs may differ
@@ -47,8 +47,8 @@ def resting_trees(m: Model, d: Data, tolerance: Array | None = None) -> Array:
         moves = ~(jnp.abs(d.qvel) * m.dof_length < tolerance) & (d.qvel != 0)
     # Forces applied by the user.
     by_dof, by_body = _user_forced(d)
-    stirred = in_trees(m.dof_treeid, moves | by_dof, m.ntree)
-    stirred = stirred | in_trees(m.body_treeid, by_body, m.ntree)
+    stirred = trees_with_objects(m.dof_treeid, moves | by_dof, m.ntree)
+    stirred = stirred | trees_with_objects(m.body_treeid, by_body, m.ntree)
     return ~stirred & column(_may_rest(m), d.qvel)
 
 
@@ -59,10 +59,10 @@ def _user_forced(d: Data) -> tuple[Array, Array]:
 
 def _may_rest(m: Model) -> np.ndarray:
     """Return which trees may sleep by policy."""
-    return ~np.isin(m.tree_sleep_policy, _NEVER_POLICIES) & ~_restless(m)
+    return ~np.isin(m.tree_sleep_policy, _NEVER_POLICIES) & ~_trees_of_elastic_flexes(m)
 
 
-def _restless(m: Model) -> np.ndarray:
+def _trees_of_elastic_flexes(m: Model) -> np.ndarray:
     """Return the trees of flexes whose elasticity makes no constraint rows.
 
     No island couples such trees, so that they cannot be found at rest together.
@@ -87,9 +87,9 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
     stirred = ~resting_trees(m, d)
     if before.xpos is not None and before.xquat is not None:
         moved, fresh = _moved_bodies(m, before, d)
-        stirred = stirred | in_trees(trees, moved, m.ntree)
-        elsewhere = in_trees(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
-        stirred = stirred | (elsewhere & in_trees(trees, fresh, m.ntree))
+        stirred = stirred | trees_with_objects(trees, moved, m.ntree)
+        elsewhere = trees_with_objects(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
+        stirred = stirred | (elsewhere & trees_with_objects(trees, fresh, m.ntree))
     return d.replace(tree_asleep=wake_trees(tree_asleep(d), stirred))
 
 
@@ -117,7 +117,7 @@ def _moved_bodies(m: Model, before: Data, d: Data) -> tuple[Array, Array]:
     # A zero quaternion marks a pose that was never computed.
     fresh = before.xquat.dot(before.xquat) == 0
     slack = 0 if m.opt.integrator == IntegratorType.RK4 else _POSE_ROUNDING_ULPS
-    moved = _differ(before.xpos, d.xpos, slack) | _differ(before.xquat, d.xquat, slack)
+    moved = _differs(before.xpos, d.xpos, slack) | _differs(before.xquat, d.xquat, slack)
     return moved & ~fresh & column(m.body_jntnum > 0, d.qpos), fresh
 
 
@@ -190,7 +190,9 @@ def _wake_by_pairs(m: Model, d: Data, ties: np.ndarray) -> Data:
     alone = column(of.tree[:, 1] < 0, d.qpos)
     differ = (gather_static(apart, first) != gather_static(apart, second)) & ~alone
     wakes = gather_static(d.eq_active, ties) & (of.awake(tree_awake(d)) | differ)
-    stirred = in_trees(of.tree[:, 0], wakes, m.ntree) | in_trees(of.tree[:, 1], wakes, m.ntree)
+    stirred = trees_with_objects(of.tree[:, 0], wakes, m.ntree) | trees_with_objects(
+        of.tree[:, 1], wakes, m.ntree
+    )
     return d.replace(tree_asleep=wake_trees(d.tree_asleep, stirred))
 
 
@@ -199,7 +201,7 @@ def _is_set(a: Array) -> Array:
     return (a != 0) | jnp.signbit(a)
 
 
-def _differ(a: Vec | Quat, b: Vec | Quat, slack: int) -> Array:
+def _differs(a: Vec | Quat, b: Vec | Quat, slack: int) -> Array:
     """Return where two values differ by more than `slack` times eps, `[n, *W]`."""
     eps = slack * jnp.finfo(a.parts[0].dtype).eps
     out = jnp.zeros(a.shape, bool)

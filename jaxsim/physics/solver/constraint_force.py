@@ -17,8 +17,8 @@ from jaxsim.enums import ConstraintType, EqType
 from jaxsim.math import Quat, Spatial, Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.flex.sides import of_geoms
-from jaxsim.physics.collision.listed import in_list, order_contact_forces
+from jaxsim.physics.collision.contact_list import gather_listed, order_contact_forces
+from jaxsim.physics.collision.flex.contact_bodies import is_geom_contact
 from jaxsim.physics.constraint.cone import Elliptic
 from jaxsim.physics.constraint.contact.rows import surface_force
 from jaxsim.physics.constraint.equality import TORQUE_SCALE, attachments
@@ -90,7 +90,7 @@ def list_cone_hessians(d: Data) -> Data:
         for i, j in np.ndindex(size, size):
             k = i * size + j
             parts[k] = jnp.where(bends & (dim == size), weight[i][j], parts[k])
-    return d.replace(contact=d.contact.replace(H=in_list(d, parts)))
+    return d.replace(contact=d.contact.replace(H=gather_listed(d, parts)))
 
 
 H_SIZE = 36  # numbers in `contact.H`
@@ -120,7 +120,7 @@ def contact_wrench(m: Model, d: Data, force: list) -> Spatial:
     """
     # Rotate forces and torques of each contact to the world, and move them to the origin.
     c = d.found.contacts
-    force = [jnp.where(of_geoms(c), f, 0) for f in force]
+    force = [jnp.where(is_geom_contact(c), f, 0) for f in force]
     parts = [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))]
     push, turn = c.frame.T @ Vec(*parts[:3]), c.frame.T @ Vec(*parts[3:])
     wrench = Spatial.of(turn + c.pos.cross(push), push)

@@ -17,7 +17,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import CostDerivatives, Huber
 from jaxsim.physics.constraint.rows import RowBlock
-from jaxsim.physics.solver.ball import is_invertible, least_in_ball, scale_by_bounds
+from jaxsim.physics.solver.trust_region import is_invertible, least_in_ball, scale_by_bounds
 
 _MAX_COST_RISE = 1e-10  # increase of the cost above which MuJoCo rejects the new force of a contact
 
@@ -131,22 +131,22 @@ def friction_group(
     return _FRICTION_GROUPS[type(block.cost)](block, r, piece, reach, response)
 
 
-def _dry(
+def _dry_friction(
     block: RowBlock, r: Array, piece: CostDerivatives, reach: list | None, response: Array
 ) -> tuple[FrictionGroup, list]:
     del r, reach
     cost = block.cost
     J = [block.J.dense(len(response))]
     bound = [jnp.where(cost.D > 0, cost.floss, 0)]
-    return _bounded(J, [block.aref], bound, response), _spread([piece.force], response)
+    return _bounded_rows(J, [block.aref], bound, response), _broadcast_rows([piece.force], response)
 
 
 def _pyramid(
     block: RowBlock, r: list, piece: CostDerivatives, reach: list | None, response: Array
 ) -> tuple[FrictionGroup, list]:
     J = list(block.J.basis[1:])
-    bounded = _bounded(J, block.aref[1:], reach or block.cost.reach(r), response)
-    return bounded, _spread(piece.force[1:], response)
+    bounded = _bounded_rows(J, block.aref[1:], reach or block.cost.reach(r), response)
+    return bounded, _broadcast_rows(piece.force[1:], response)
 
 
 def _cone(
@@ -155,37 +155,37 @@ def _cone(
     # Delassus blocks A = J M^-1 J' of each contact.
     del r, reach
     J = list(block.J.basis[1:])
-    push = [_response(a, response) for a in J]
+    push = [_inverse_inertia_response(a, response) for a in J]
     A = [[_rows_dot(a, b) for b in push] for a in J]
     # Dimension of the contact from its nonzero coefficients.
-    mu = _spread(block.cost.mu[1:], response)
+    mu = _broadcast_rows(block.cost.mu[1:], response)
     dim = 1 + jnp.sum(jnp.stack([a > 0 for a in mu]), axis=0, dtype=jnp.int32)
-    normal, *force = _spread(piece.force, response)
-    aref = _spread(block.aref[1:], response)
+    normal, *force = _broadcast_rows(piece.force, response)
+    aref = _broadcast_rows(block.aref[1:], response)
     return Cone(J, push, aref, A, mu, normal, is_invertible(scale_by_bounds(A, mu), dim)), force
 
 
 _FRICTION_GROUPS: dict[
     type, Callable[[RowBlock, Any, CostDerivatives, list | None, Array], tuple[FrictionGroup, list]]
 ] = {
-    Huber: _dry,
+    Huber: _dry_friction,
     Pyramid: _pyramid,
     Elliptic: _cone,
 }
 
 
-def _bounded(J: list, aref: list, bound: list, response: Array) -> Bounded:
-    push = [_response(a, response) for a in J]
+def _bounded_rows(J: list, aref: list, bound: list, response: Array) -> Bounded:
+    push = [_inverse_inertia_response(a, response) for a in J]
     A = [_rows_dot(a, b) for a, b in zip(J, push, strict=True)]
-    return Bounded(J, push, _spread(aref, response), A, _spread(bound, response))
+    return Bounded(J, push, _broadcast_rows(aref, response), A, _broadcast_rows(bound, response))
 
 
-def _spread(arrays: list, like: Array) -> list:
+def _broadcast_rows(arrays: list, like: Array) -> list:
     """Broadcast values of rows `[n, *W]` to `[n, 1, *W]`, with all worlds."""
     return [jnp.broadcast_to(a, (len(a), *like.shape[2:]))[:, None] for a in arrays]
 
 
-def _response(J: Array, response: Array) -> Array:
+def _inverse_inertia_response(J: Array, response: Array) -> Array:
     """Compute M^-1 J' of each row, `[n, nv, *W]`."""
     return gram(jnp.swapaxes(J, 0, 1), response)
 

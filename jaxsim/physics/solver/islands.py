@@ -1,9 +1,9 @@
 """Constraint islands as index tables, for methods that converge island by island.
 
 Newton's method solves a world as one problem, since the minimum is the same. The result of a
-limited number of iterations is not: conjugate gradients (conjugate.py), PGS (pgs.py) and no-slip
-(noslip.py) test convergence per island, as MuJoCo does. MuJoCo's documentation, Computation:
-Constraint islands; corresponds to `mj_island`.
+limited number of iterations is not: conjugate gradients (conjugate_gradient.py), PGS (pgs.py) and
+no-slip (noslip.py) test convergence per island, as MuJoCo does. MuJoCo's documentation,
+Computation: Constraint islands; corresponds to `mj_island`.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from jaxsim.arrays.bilinear import apply
 from jaxsim.arrays.gather import column, gather, gather_static, sum_items, weighted_sum
 from jaxsim.enums import DisableBit
 from jaxsim.model.model import Model
-from jaxsim.physics.constraint.island import connected_components, first_of
-from jaxsim.physics.integrate.ties import flex_couplings, metric_couplings
+from jaxsim.physics.constraint.island import connected_components, smallest_label
+from jaxsim.physics.integrate.tree_couplings import flex_couplings, metric_couplings
 from jaxsim.physics.solver.problem import ConstraintProblem
 
 
@@ -49,7 +49,7 @@ class Islands(NamedTuple):
     @property
     def dofs(self) -> Array:
         """Return the one-hot table of dofs `[nisland, nv, *W]`: 1 where a dof is in the island."""
-        return _numbered(self.of_dof, len(self.trace), self.trace)
+        return _one_hot_ids(self.of_dof, len(self.trace), self.trace)
 
     @property
     def scale(self) -> Array:
@@ -96,16 +96,16 @@ def find_islands(
     soft = flex_couplings(m, jnp.ones((m.ntree, *inertia.shape[1:]), bool))
     island = connected_components(p.rows, touched, [*metric_couplings(m, inertia), *soft, *more])
     # The island of a row is the component of its trees.
-    first = [first_of(trees, island) for trees in touched]
-    member = [_numbered(number, m.ntree, inertia) for number in first]
+    first = [smallest_label(trees, island) for trees in touched]
+    member = [_one_hot_ids(number, m.ntree, inertia) for number in first]
     # Trace of M over each island, from that over each tree.
     of_tree = weighted_sum(1.0 * (m.dof_treeid == np.arange(m.ntree)[:, None]), inertia)
-    trace = apply(_numbered(island, m.ntree, inertia), of_tree)
+    trace = apply(_one_hot_ids(island, m.ntree, inertia), of_tree)
     number = [jnp.minimum(number, np.int32(m.ntree - 1)) for number in first]
     return Islands(member, trace, number, gather_static(island, m.dof_treeid))
 
 
-def _numbered(number: Array, count: int, like: Array) -> Array:
+def _one_hot_ids(number: Array, count: int, like: Array) -> Array:
     """Convert ids `[n, *W]` to a one-hot table `[count, n, *W]`."""
     place = column(np.arange(count, dtype=np.int32), number)[:, None]
     return (number[None] == place).astype(like.dtype)

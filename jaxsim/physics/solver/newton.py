@@ -11,7 +11,7 @@ Iteration 0 computes the unconstrained acceleration, H = M. It is an iteration o
 that the factorization, the largest part of the program, is compiled once. On platforms with our own
 kernels it precedes the loop, because a branch inside would synchronize with the host. Three
 implementations exist: this loop, one GPU kernel (kernel/newton.py), and one world at a time
-(by_world.py).
+(per_world.py).
 
 Names: `at` is the current point (x, M x, r), `move` the direction as a point (v, M v, J v), `g` the
 gradient, `pieces` force, cost and curvature of each block of rows.
@@ -25,9 +25,9 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import sum_items
-from jaxsim.physics.solver.by_world import solves_by_world, world_by_world
 from jaxsim.physics.solver.kernel.newton import newton_in_kernel, supports_problem
 from jaxsim.physics.solver.linesearch import line_search, remaining_improvement
+from jaxsim.physics.solver.per_world import solve_world_by_world, solves_by_world
 from jaxsim.physics.solver.problem import ConstraintProblem, Point
 from jaxsim.physics.solver.solution import ConstraintSolution, SolverSettings
 from jaxsim.physics.solver.statistics import Log, count_changes, improvement_and_slope, row_states
@@ -58,7 +58,9 @@ def newton_solve(
         return newton_in_kernel(p, settings, iterations, ls_iterations)
     if solves_by_world(p):
         how = iterations, ls_iterations, records
-        return world_by_world(lambda p, settings: newton_solve(p, settings, *how), p, settings)
+        return solve_world_by_world(
+            lambda p, settings: newton_solve(p, settings, *how), p, settings
+        )
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
     start, inertia = p.point(x), p.inertia()  # loop invariant
 
@@ -156,7 +158,7 @@ def _descend(
     # Restrict the cost to the line, and minimize it exactly.
     v = move.x
     goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(sum_items(v * v)) / settings.scale
-    pieces = p.along(at, move)
+    pieces = p.restrict_to_line(at, move)
     length = line_search(pieces, ls_iterations, goal)
     # Half the squared Newton decrement: the improvement predicted by the quadratic model.
     gain = settings.scale * 0.5 * -sum_items(g * v)

@@ -64,17 +64,17 @@ class NoslipStart(NamedTuple):
     inertia: jax.Array
 
 
-def without_slip(m: Model, start: NoslipStart) -> NoSlip:
+def run_noslip(m: Model, start: NoslipStart) -> NoSlip:
     """Return the solution after the no-slip iterations; `m` provides the options."""
 
     # A while loop has no reverse mode: under differentiation all iterations run, masked.
     @jax.custom_jvp
     def run(start: NoslipStart, tolerance: Array) -> NoSlip:
-        return _iterate(m, start, tolerance, way=_ADAPTIVE_LOOP)
+        return _iterate_to_tolerance(m, start, tolerance, way=_ADAPTIVE_LOOP)
 
     @run.defjvp
     def tangent(primals, tangents):
-        return jax.jvp(partial(_iterate, m, way=_FULL_LOOP), primals, tangents)
+        return jax.jvp(partial(_iterate_to_tolerance, m, way=_FULL_LOOP), primals, tangents)
 
     return run(start, m.opt.noslip_tolerance)
 
@@ -88,12 +88,14 @@ class _State(NamedTuple):
     busy: jax.Array  # islands that have not converged, `[nisland, *W]`
 
 
-def _iterate(m: Model, start: NoslipStart, tolerance: Array, way: "_LoopKind") -> NoSlip:
+def _iterate_to_tolerance(
+    m: Model, start: NoslipStart, tolerance: Array, way: "_LoopKind"
+) -> NoSlip:
     """Iterate until the improvement of each island falls below the tolerance."""
     p, qacc, rows, touched, inertia = start
     # Forces at the solution, and M^-1, with which each row's response is precomputed.
     r = p.residual(qacc)
-    pieces = _pieces(p, r, rows)
+    pieces = _evaluate_rows(p, r, rows)
     reach = None if rows is None else rows.reach
     # M^-1 of the whole system: every row needs its response.
     response = inverse_spd(p.M)
@@ -127,7 +129,7 @@ def _iterate(m: Model, start: NoslipStart, tolerance: Array, way: "_LoopKind") -
     busy = islands.rows > 0
     # All islands with rows start active.
     first = _State(x, force, jnp.zeros(busy.shape, jnp.int32), busy)
-    last = way.turns(iteration, first, m.opt.noslip_iterations)
+    last = way.run_iterations(iteration, first, m.opt.noslip_iterations)
 
     # Replace the friction forces in the blocks of rows, and add up J' f.
     forces = [piece.force for piece in pieces]
@@ -146,11 +148,11 @@ class _LoopKind(NamedTuple):
     """Loop strategy.
 
     Attributes:
-      turns: runs the iterations.
+      run_iterations: runs the iterations.
       rows: visits the rows of a group within one iteration.
     """
 
-    turns: Callable
+    run_iterations: Callable
     rows: Callable
 
 
@@ -168,23 +170,23 @@ def _until_converged(iteration: Callable, first: _State, iterations: int) -> _St
     return lax.while_loop(not_converged, step, (jnp.int32(0), first))[1]
 
 
-def _all_iterations(iteration: Callable, first: _State, iterations: int) -> _State:
+def _scan_iterations(iteration: Callable, first: _State, iterations: int) -> _State:
     """Run all iterations, masked in converged islands; each is rematerialized in reverse mode."""
     again = jax.checkpoint(iteration)
     turns = jnp.arange(iterations, dtype=jnp.int32)
     return lax.scan(lambda state, k: (again(k, state), None), first, turns)[0]
 
 
-def _visit(x: Array, item: tuple[FrictionGroup, list, Array]) -> tuple:
+def _visit_item(x: Array, item: tuple[FrictionGroup, list, Array]) -> tuple:
     """Visit one row or contact, as the body of a scan."""
     one, force, here = item
     x, force, gain = one.visit(x, force, here)
     return x, (force, gain)
 
 
-def _all_rows(rows: FrictionGroup, x: Array, force: list, here: Array) -> tuple:
+def _visit_rows(rows: FrictionGroup, x: Array, force: list, here: Array) -> tuple:
     """Visit the rows of a group one after another; the gains are `[n, 1, *W]`."""
-    done: tuple = lax.scan(_visit, x, (rows, force, here))
+    done: tuple = lax.scan(_visit_item, x, (rows, force, here))
     x, (force, gain) = done
     return x, force, gain
 
@@ -192,12 +194,12 @@ def _all_rows(rows: FrictionGroup, x: Array, force: list, here: Array) -> tuple:
 def _used_rows(rows: FrictionGroup, x: Array, force: list, here: Array) -> tuple:
     """Visit the rows of a group up to the last one that can slip in some world."""
     if not platform().branches:
-        return _all_rows(rows, x, force, here)
+        return _visit_rows(rows, x, force, here)
     items = (rows, force, here)
 
     def visit(k, carry):
         x, out = carry
-        x, new = _visit(x, jax.tree.map(lambda a: a[k], items))
+        x, new = _visit_item(x, jax.tree.map(lambda a: a[k], items))
         return x, jax.tree.map(lambda a, b: a.at[k].set(b), out, new)
 
     slips = (rows.nonzero_rows & here).any(axis=tuple(range(1, here.ndim)))
@@ -208,10 +210,10 @@ def _used_rows(rows: FrictionGroup, x: Array, force: list, here: Array) -> tuple
 
 
 _ADAPTIVE_LOOP = _LoopKind(_until_converged, _used_rows)
-_FULL_LOOP = _LoopKind(_all_iterations, _all_rows)
+_FULL_LOOP = _LoopKind(_scan_iterations, _visit_rows)
 
 
-def _pieces(p: ConstraintProblem, r: list, rows: RowForces | None) -> list[CostDerivatives]:
+def _evaluate_rows(p: ConstraintProblem, r: list, rows: RowForces | None) -> list[CostDerivatives]:
     """Evaluate the rows at the residual; given forces replace force and cost (1/2 f' R f)."""
     pieces = p.pieces(r)
     if rows is None:
@@ -219,7 +221,7 @@ def _pieces(p: ConstraintProblem, r: list, rows: RowForces | None) -> list[CostD
     # PGS: given forces, with the regularization 1/2 f' R f as their cost.
     blocks = zip(p.rows.blocks, pieces, rows.blocks, strict=True)
     return [
-        piece._replace(force=force, cost=_squares(block.cost, force, rows.reach))
+        piece._replace(force=force, cost=_regularization_cost(block.cost, force, rows.reach))
         for block, piece, force in blocks
     ]
 
@@ -228,25 +230,25 @@ def _regularization(block: RowBlock, piece: CostDerivatives) -> Array:
     """Return 1/2 f' R f of each row or contact, `[n, *W]`; except for dry friction, its cost."""
     if not isinstance(block.cost, Huber):
         return piece.cost
-    return _squares(block.cost, piece.force, None)
+    return _regularization_cost(block.cost, piece.force, None)
 
 
-def _squares(cost: Any, force: Any, reach: list | None) -> Array:
+def _regularization_cost(cost: Any, force: Any, reach: list | None) -> Array:
     """Compute 1/2 f' R f for arbitrary forces, `[n, *W]`."""
     if isinstance(cost, Elliptic):
-        squares = [_square(D, f) for D, f in zip(cost.D, force, strict=True)]
+        squares = [_half_square(D, f) for D, f in zip(cost.D, force, strict=True)]
         return sum(squares[1:], squares[0])
     if not isinstance(cost, Pyramid):
-        return _square(cost.D, force)
+        return _half_square(cost.D, force)
     # Pyramids: recover the two edge forces of each tangent from their difference and sum.
     flat = len(cost.mu) == 1 or cost.flat
-    out = jnp.where(False if flat is None else flat, _square(cost.D, force[0]), 0)
+    out = jnp.where(False if flat is None else flat, _half_square(cost.D, force[0]), 0)
     for mu, f, both in zip(cost.mu[1:], force[1:], reach or [], strict=True):
         per_edge = 1 / jnp.where(mu > 0, 2 * mu, 1.0)
-        edges = [_square(cost.D, (both + sign * f) * per_edge) for sign in (1, -1)]
+        edges = [_half_square(cost.D, (both + sign * f) * per_edge) for sign in (1, -1)]
         out = out + jnp.where(mu > 0, edges[0] + edges[1], 0)
     return out
 
 
-def _square(D: Array, f: Array) -> Array:
+def _half_square(D: Array, f: Array) -> Array:
     return jnp.where(D > 0, 0.5 * f**2 / jnp.where(D > 0, D, 1.0), 0)

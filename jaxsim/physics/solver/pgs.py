@@ -20,12 +20,12 @@ from jax import lax
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, sum_items
 from jaxsim.linalg.factor import inverse_blocks
-from jaxsim.physics.collision.listed import gather_world_items
+from jaxsim.physics.collision.contact_list import gather_world_items
 from jaxsim.physics.solver.dual.build import dual_items, item_row_forces, warm_forces
 from jaxsim.physics.solver.dual.items import Items
 from jaxsim.physics.solver.islands import gather_by_island, sums
 from jaxsim.physics.solver.problem import ConstraintProblem
-from jaxsim.physics.solver.shuffle import Order, in_order, shuffle_order
+from jaxsim.physics.solver.shuffle import Order, active_items_in_order, shuffle_order
 from jaxsim.physics.solver.solution import ConstraintSolution, SolverSettings
 from jaxsim.physics.solver.statistics import Log
 from jaxsim.transforms.materialize import materialize
@@ -107,8 +107,8 @@ def gauss_seidel(
         return _State(s.iteration + 1, force, s.force, order, again, niter, goes_on, log)
 
     # Start from the forces of the warm start, in unshuffled order.
-    force = _start(p, settings, of, smooth)
-    order = in_order(of.active, of.island, count)
+    force = _cheaper_start(p, settings, of, smooth)
+    order = active_items_in_order(of.active, of.island, count)
     none = jnp.zeros(order.size.shape, jnp.int32)
     some = order.size > 0
     log = Log.empty(islands.scale + none.astype(smooth.dtype), iterations) if records else None
@@ -122,7 +122,9 @@ def gauss_seidel(
     return ConstraintSolution(smooth + inverse.times(push), smooth, push, most, rows, stat)
 
 
-def _start(p: ConstraintProblem, settings: SolverSettings, of: Items, smooth: Array) -> Array:
+def _cheaper_start(
+    p: ConstraintProblem, settings: SolverSettings, of: Items, smooth: Array
+) -> Array:
     """Return the forces of the warm start, or zero where that costs less, per world."""
     none = jnp.zeros_like(of.aref)
     if settings.warm is None:
@@ -142,12 +144,12 @@ def _visit_all(of: Items, order: Order, x: Array, force: Array, busy: Array) -> 
         x, force, gain = carry
         # Gather the item of each world, minimize over its force, scatter it back.
         at = lax.dynamic_slice_in_dim(order.items, iteration, 1)
-        one, f = _one((of, force), at)
+        one, f = _gather_item((of, force), at)
         here = (iteration < order.used) & gather_by_island(busy, one.island[None])
         x, new, gained = one.visit(x, f, here[0])
         place = column(np.arange(len(busy), dtype=np.int32), one.island[None])
         gain = gain + jnp.where(place == one.island[None], gained[None], 0)
-        return x, _put(force, at, new), gain
+        return x, _scatter_force(force, at, new), gain
 
     used = jnp.max(order.used) if platform().branches else len(force)
     start = (x, force, jnp.zeros(busy.shape, x.dtype))
@@ -155,7 +157,7 @@ def _visit_all(of: Items, order: Order, x: Array, force: Array, busy: Array) -> 
     return force, gain
 
 
-def _one(tree: PyTree, at: Array) -> PyTree:
+def _gather_item(tree: PyTree, at: Array) -> PyTree:
     """Gather the item at an index `[1, *W]` of each world's own."""
     # One world: a dynamic index. A batch: a gather with one index per world.
     if at.ndim == 1:
@@ -163,7 +165,7 @@ def _one(tree: PyTree, at: Array) -> PyTree:
     return jax.tree.map(lambda a: a[0], gather_world_items(tree, at))
 
 
-def _put(force: Array, at: Array, new: Array) -> Array:
+def _scatter_force(force: Array, at: Array, new: Array) -> Array:
     """Scatter the force of one item per world."""
     if at.ndim == 1:
         return force.at[at[0]].set(new)

@@ -182,11 +182,11 @@ class ConstraintProblem:
             return self.M.times(x)
         return multiply_blocks(self.M, x, self.inertia_parts)
 
-    def along(self, at: "Point", move: "Point") -> list:
+    def restrict_to_line(self, at: "Point", move: "Point") -> list:
         """Restrict the cost to the line at + step * move; returns terms to sum (linesearch.py)."""
         slope, bend = sum_items((at.Mx - self.smooth) * move.x), sum_items(move.x * move.Mx)
         rows = zip(self.rows.blocks, at.r, move.r, strict=True)
-        return [Parabola(slope, bend), *(block.cost.along(r, v) for block, r, v in rows)]
+        return [Parabola(slope, bend), *(block.cost.restrict_to_line(r, v) for block, r, v in rows)]
 
     def cost(self, at: "Point") -> Array:
         """Compute the cost up to a constant, `[1, *W]`: 1/2 x'Mx - x'smooth + constraint cost."""

@@ -43,7 +43,7 @@ class Order(NamedTuple):
         return jnp.sum(self.size, axis=0, keepdims=True, dtype=jnp.int32)
 
 
-def in_order(active: Array, island: Array, count: int) -> Order:
+def active_items_in_order(active: Array, island: Array, count: int) -> Order:
     """Return the active items of each island in order, before the first shuffle.
 
     Args:
@@ -60,7 +60,7 @@ def in_order(active: Array, island: Array, count: int) -> Order:
     size = jnp.sum(key[None] == number, axis=1, dtype=jnp.int32)
     begin = running_sum(size) - size
     zero = jnp.zeros(size.shape, jnp.uint32)
-    return Order(items, begin, size, *_next(zero, zero)[:2])
+    return Order(items, begin, size, *_advance_pcg32(zero, zero)[:2])
 
 
 def shuffle_order(order: Order) -> Order:
@@ -73,11 +73,11 @@ def shuffle_order(order: Order) -> Order:
         # All islands swap at once; those with fewer items wait (`here`) and keep their generator.
         here = i < size
         # Random index in [0, i], from the generator of each island.
-        new_high, new_low, number = _next(high, low)
+        new_high, new_low, number = _advance_pcg32(high, low)
         other = (number % (i + 1).astype(jnp.uint32)).astype(jnp.int32)
         at = jnp.where(here, begin + i, n), jnp.where(here, begin + other, n)
         one, two = (gather(items, jnp.minimum(k, n - 1)) for k in at)
-        items = _put(_put(items, at[0], two), at[1], one)
+        items = _scatter_values(_scatter_values(items, at[0], two), at[1], one)
         return Order(
             items, begin, size, jnp.where(here, new_high, high), jnp.where(here, new_low, low)
         )
@@ -89,21 +89,21 @@ def shuffle_order(order: Order) -> Order:
     return lax.fori_loop(n - most, n - 1, swap, order)
 
 
-def _put(items: Array, at: Array, values: Array) -> Array:
+def _scatter_values(items: Array, at: Array, values: Array) -> Array:
     """Scatter values at indices `[k, *W]` of each world's own; those past the end are dropped."""
     if items.ndim == 1:
         return items.at[at].set(values, mode="drop")
     return items.at[at, jnp.arange(items.shape[1])].set(values, mode="drop")
 
 
-def _next(high: Array, low: Array) -> tuple[Array, Array, Array]:
+def _advance_pcg32(high: Array, low: Array) -> tuple[Array, Array, Array]:
     """Advance the PCG32 state; return it and the random number of the previous state."""
     # state * FACTOR + 1 in 64-bit arithmetic on two halves.
     factor_high, factor_low = (
         np.uint32(_LCG_MULTIPLIER >> 32),
         np.uint32(_LCG_MULTIPLIER & _UINT32_MASK),
     )
-    carry, new_low = _product(low, factor_low)
+    carry, new_low = _multiply_32_bit(low, factor_low)
     new_high = carry + high * factor_low + low * factor_high
     new_low = new_low + np.uint32(1)
     new_high = new_high + (new_low == 0).astype(jnp.uint32)
@@ -116,7 +116,7 @@ def _next(high: Array, low: Array) -> tuple[Array, Array, Array]:
     return new_high, new_low, (number >> turn) | (number << back)
 
 
-def _product(a: Array, b: np.uint32) -> tuple[Array, Array]:
+def _multiply_32_bit(a: Array, b: np.uint32) -> tuple[Array, Array]:
     """Multiply two 32-bit numbers; returns both halves of the product."""
     # Schoolbook multiplication on 16-bit digits.
     half = np.uint32(0xFFFF)

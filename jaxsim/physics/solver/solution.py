@@ -22,7 +22,7 @@ from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import SolverStat
 from jaxsim.physics.solver.islands import Islands
 from jaxsim.physics.solver.problem import ConstraintProblem, RowForces
-from jaxsim.transforms.differentiated import not_differentiated
+from jaxsim.transforms.derivative_context import not_differentiated
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.residuals import solution
 
@@ -76,10 +76,10 @@ def solve_constrained(
 
     with not_differentiated():
         found: ConstraintSolution = method(*lax.stop_gradient((p, settings)))
-    return solution(p, found, _change)
+    return solution(p, found, _solution_tangent)
 
 
-def _change(
+def _solution_tangent(
     p: ConstraintProblem, dp: ConstraintProblem, found: ConstraintSolution
 ) -> ConstraintSolution:
     """Compute the tangent of the solution by the implicit function theorem."""
@@ -100,11 +100,11 @@ def _change(
     drows = None
     if found.rows is not None:
         _, drows = jax.jvp(ConstraintProblem.row_forces, (p, found.qacc), (dp, dx))
-    dstat = jax.tree.map(_none, found.stat)
-    return ConstraintSolution(dx, dsmooth, dforce, _none(found.niter), drows, dstat)
+    dstat = jax.tree.map(_zero_tangent, found.stat)
+    return ConstraintSolution(dx, dsmooth, dforce, _zero_tangent(found.niter), drows, dstat)
 
 
-def _none(a: Array | np.ndarray) -> Any:
+def _zero_tangent(a: Array | np.ndarray) -> Any:
     """Return the zero tangent of a value that has no derivative."""
     if jnp.issubdtype(a.dtype, jnp.integer):
         return np.zeros(a.shape, jax.dtypes.float0)

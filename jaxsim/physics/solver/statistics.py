@@ -14,8 +14,8 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, sum_items
 from jaxsim.enums import ConstraintState
 from jaxsim.model.data import NISLAND, NSOLVER, SolverStat
-from jaxsim.physics.collision.compact import first_true
-from jaxsim.physics.collision.listed import gather_world_items
+from jaxsim.physics.collision.compact import compact_true
+from jaxsim.physics.collision.contact_list import gather_world_items
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided, Parabola, Summed
 from jaxsim.physics.constraint.rows import RowBlock
@@ -56,7 +56,7 @@ class Log(NamedTuple):
     def compact_islands(self, some: Array) -> SolverStat:
         """Convert to MuJoCo's layout, existing islands (`some`, `[nisland, *W]` bool) first."""
         # Compact the existing islands, and pad to MuJoCo's array sizes.
-        index, count = first_true(some, np.arange(len(some)), len(some))
+        index, count = compact_true(some, np.arange(len(some)), len(some))
         there = column(np.arange(len(some), dtype=np.int32), index) < count
         lacks = ((0, max(0, NISLAND - len(some))), (0, NSOLVER - self.nactive.shape[1]))
 
@@ -76,7 +76,7 @@ def no_statistics(like: SolverStat | None) -> SolverStat | None:
 
 def row_states(blocks: tuple[RowBlock, ...], r: list) -> list[Array]:
     """Return the state of every row at its residual, block by block `[rows, n, *W]`."""
-    return [_states(block.cost, x) for block, x in zip(blocks, r, strict=True)]
+    return [_row_states(block.cost, x) for block, x in zip(blocks, r, strict=True)]
 
 
 def count_changes(
@@ -94,15 +94,15 @@ def improvement_and_slope(p: ConstraintProblem, before: Point, after: Point) -> 
     move = jax.tree.map(jnp.subtract, after, before)
     one = jnp.ones_like(sum_items(move.x))
     gain, slope = jnp.zeros_like(one), jnp.zeros_like(one)
-    for piece in p.along(before, move):
+    for piece in p.restrict_to_line(before, move):
         # Sum over the terms of the cost, at step 1.
-        gain = gain - _change(piece, one)
+        gain = gain - _cost_change(piece, one)
         slope = slope + piece.derivatives(one)[0]
     length = jnp.sqrt(sum_items(move.x * move.x))
     return gain, jnp.abs(slope) / jnp.where(length > 0, length, 1.0)
 
 
-def _change(piece: Parabola | Summed, step: Array) -> Array:
+def _cost_change(piece: Parabola | Summed, step: Array) -> Array:
     if isinstance(piece, Parabola):
         return piece.change(step)
     return sum_items(piece.rows.change(step))
@@ -120,7 +120,7 @@ def _count(rows: list, islands: Islands | None) -> Array:
     return sum(found[1:], found[0]).astype(jnp.int32)
 
 
-def _states(cost: Any, r: Any) -> Array:
+def _row_states(cost: Any, r: Any) -> Array:
     """Return the states of the rows of one block; an inactive row is satisfied."""
     # Elliptic cone: zones of the residual.
     if isinstance(cost, Elliptic) and len(cost.mu) > 1:
@@ -129,18 +129,18 @@ def _states(cost: Any, r: Any) -> Array:
         zone = jnp.where(free, np.int32(ConstraintState.SATISFIED), zone)
         return jnp.stack([_where_active(D, zone) for D in cost.D])
     if isinstance(cost, Elliptic):
-        return _one_sided(cost.D[0], r[0])[None]
+        return _one_sided_states(cost.D[0], r[0])[None]
     # Pyramid: each edge is one-sided.
     if isinstance(cost, Pyramid):
         edges = [
-            _one_sided(cost.edges(k).D, r[0] + sign * cost.mu[k] * r[k])
+            _one_sided_states(cost.edges(k).D, r[0] + sign * cost.mu[k] * r[k])
             for k in range(1, len(cost.mu))
             for sign in (1, -1)
         ]
-        normal = [] if cost.normal is None else [_one_sided(cost.normal.D, r[0])]
+        normal = [] if cost.normal is None else [_one_sided_states(cost.normal.D, r[0])]
         return jnp.stack(edges + normal)
     if isinstance(cost, OneSided):
-        return _one_sided(cost.D, r)[None]
+        return _one_sided_states(cost.D, r)[None]
     # Dry friction: linear beyond its bound.
     state = jnp.full(r.shape, ConstraintState.QUADRATIC, jnp.int32)
     if isinstance(cost, Huber):
@@ -152,7 +152,7 @@ def _states(cost: Any, r: Any) -> Array:
     return _where_active(cost.D, state)[None]
 
 
-def _one_sided(D: Array, r: Array) -> Array:
+def _one_sided_states(D: Array, r: Array) -> Array:
     pushes = jnp.where(
         r < 0, np.int32(ConstraintState.QUADRATIC), np.int32(ConstraintState.SATISFIED)
     )

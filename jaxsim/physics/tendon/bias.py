@@ -14,7 +14,7 @@ from jaxsim.math import safe_divide
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.actuator.reflected import has_drive, tendon_armature
+from jaxsim.physics.actuator.reflected_inertia import has_drive, tendon_armature
 from jaxsim.physics.body.object_frame import object_accelerations, object_velocities
 from jaxsim.physics.body.tree_sums import moving_sums
 from jaxsim.physics.tendon.path import Legs, inverse_divisor, tendon_legs, tendon_pattern
@@ -39,7 +39,7 @@ def tendon_drift(m: Model, d: Data) -> Array | None:
 
     A fixed tendon has a constant Jacobian. A tendon that wraps around a geom cannot have armature.
     """
-    group = _straight(m)
+    group = _straight_legs(m)
     if not len(group):
         return None
     still = d.replace(cacc=moving_sums(m, d.cdof_dot.scale(d.qvel)))
@@ -57,7 +57,7 @@ def tendon_drift(m: Model, d: Data) -> Array | None:
 
 
 @cache_by_structure
-def _straight(s: Structure) -> Legs:
+def _straight_legs(s: Structure) -> Legs:
     """Return the legs between two bodies of tendons with armature, which do not wrap."""
     # Sum of the legs of each tendon, weighted by their pulleys.
     every = tendon_legs(s)

@@ -13,7 +13,7 @@ from jaxsim.enums import ConstraintType, EqType, TrnType
 from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.actuator.reflected import tendon_armature
+from jaxsim.physics.actuator.reflected_inertia import tendon_armature
 from jaxsim.physics.constraint.equality import tendon_residual
 from jaxsim.physics.constraint.tendon import limit_distance
 from jaxsim.physics.passive.damper import tendon_damper
@@ -49,9 +49,9 @@ def _axial_force(m: Model, d: Data) -> Array:
     force = (
         tendon_spring(m, d)
         + tendon_damper(m, d)
-        + _of_actuators(m, d)
-        + _of_constraints(m, d)
-        - _of_inertia(m, d)
+        + _actuator_tendon_force(m, d)
+        + _constraint_tendon_force(m, d)
+        - _inertial_tendon_force(m, d)
     )
     return (
         jnp.where(tendon_path_incidence(m).awake(tree_awake(d)), force, 0)
@@ -60,7 +60,7 @@ def _axial_force(m: Model, d: Data) -> Array:
     )
 
 
-def _of_actuators(m: Model, d: Data) -> Array:
+def _actuator_tendon_force(m: Model, d: Data) -> Array:
     actuator = np.flatnonzero(m.actuator_trntype == TrnType.TENDON)
     mine = m.actuator_trnid[actuator, 0] == np.arange(m.ntendon)[:, None]
     output = m.actuator_outadr[actuator]
@@ -68,7 +68,7 @@ def _of_actuators(m: Model, d: Data) -> Array:
     return weighted_sum(1.0 * mine, force)
 
 
-def _of_constraints(m: Model, d: Data) -> Array:
+def _constraint_tendon_force(m: Model, d: Data) -> Array:
     """Sum the row forces of dry friction, limits and couplings, times their length Jacobian."""
     whole = jnp.zeros_like(d.ten_length)
     # Row forces by type.
@@ -86,7 +86,7 @@ def _of_constraints(m: Model, d: Data) -> Array:
     return whole
 
 
-def _of_inertia(m: Model, d: Data) -> Array:
+def _inertial_tendon_force(m: Model, d: Data) -> Array:
     """Compute armature (ten_J qacc + d ten_J/dt qvel)."""
     # Length acceleration: J qacc plus drift.
     pattern = tendon_pattern(m)

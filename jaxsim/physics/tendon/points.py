@@ -15,7 +15,7 @@ from jaxsim.math import Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.collision.compact import first_true
+from jaxsim.physics.collision.compact import compact_true
 from jaxsim.physics.tendon.path import Legs, leg_groups, tendon_legs, tendon_of_wrap
 from jaxsim.physics.tendon.wrap import WrapResult
 
@@ -62,7 +62,7 @@ def wrap_points(m: Model, d: Data, touch: WrapResult | None) -> Data:
         there = gather_static(touch.touches, np.maximum(places.leg, 0)) | always
         known = concat([known, touch.first, touch.last])
     # Compact the existing points to the front.
-    index, number = first_true(there, np.arange(len(there)), room)
+    index, number = compact_true(there, np.arange(len(there)), room)
     filled = column(np.arange(room, dtype=np.int32), number) < number
     obj = jnp.where(filled, gather(column(places.obj, there), index), 0)
     point = gather(gather_static(known, places.source), index).map(

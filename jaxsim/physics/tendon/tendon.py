@@ -13,7 +13,7 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import WrapType
-from jaxsim.math import Spatial, Vec, concat, select
+from jaxsim.math import Spatial, Vec, concat, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
@@ -128,7 +128,9 @@ def tendon_wrenches(m: Model, d: Data) -> Pull:
 
 def _legs(m: Model, d: Data) -> Strung:
     """Compute all legs of spatial tendons, group by group."""
-    lengths, parts, touches = zip(*(_leg(m, d, *group) for group in leg_groups(m)), strict=True)
+    lengths, parts, touches = zip(
+        *(_wrap_legs_of_kind(m, d, *group) for group in leg_groups(m)), strict=True
+    )
     every = [pull for part in parts for pull in part]
     pull = Pull(
         np.concatenate([p.tendon for p in every]),
@@ -156,7 +158,7 @@ def _pull_members(s: Structure) -> np.ndarray:
     return own * moves.T[pattern.col][:, np.concatenate(body)]
 
 
-def _leg(
+def _wrap_legs_of_kind(
     m: Model, d: Data, kind: WrapType, sided: bool, group: Legs
 ) -> tuple[Array, list[Pull], WrapResult | None]:
     """Compute lengths of legs of one kind, forces on their ends and geoms, and touching points."""
@@ -183,8 +185,8 @@ def _leg(
     bent = to.norm() + touch.surface + fro.norm()
     length = jnp.where(touch.touches, bent, line.norm()) * part
     # Without contact both forces act on the geom's center and cancel.
-    push0 = select(touch.touches, to, line).normalize().scale(part)
-    push1 = select(touch.touches, fro, line).normalize().scale(part)
+    push0 = select_where(touch.touches, to, line).normalize().scale(part)
+    push1 = select_where(touch.touches, fro, line).normalize().scale(part)
     body = m.geom_bodyid[group.geom]
     length, push0, push1 = materialize((length, push0, push1), length)
     ends = [

@@ -18,7 +18,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL, WrapType
-from jaxsim.math import Rot, Vec, safe_arccos, safe_atan2, safe_divide, safe_sqrt, select
+from jaxsim.math import Rot, Vec, safe_arccos, safe_atan2, safe_divide, safe_sqrt, select_where
 from jaxsim.transforms.materialize import materialize
 
 NEWTON_STEPS = 12  # quadratic convergence of the touching point; six suffice in float64
@@ -49,7 +49,7 @@ class Planar(NamedTuple):
         """Return the signed angle about the center to another point, in (-pi, pi]."""
         return safe_atan2(self.x * other.y - self.y * other.x, self.x * other.x + self.y * other.y)
 
-    def turned(self, cos: Array, sin: Array, radius: Array) -> "Planar":
+    def rotated_at_radius(self, cos: Array, sin: Array, radius: Array) -> "Planar":
         """Return the point at `radius` in the direction of this one, rotated by an angle."""
         x, y = safe_divide(self.x, self.r), safe_divide(self.y, self.r)
         return Planar(radius * (cos * x - sin * y), radius * (sin * x + cos * y), radius)
@@ -82,13 +82,13 @@ def wrap_legs(
     outside = (a.r > radius) & (b.r > radius) & (radius > MINVAL)
     # Winding around, or passing through for a side site inside of the geom.
     if s is None:
-        depth, w0, w1, arc = _around(a, b, a.angle_to(b), radius)
+        depth, w0, w1, arc = _wrap_outside(a, b, a.angle_to(b), radius)
     else:
         c = Planar.of(s.dot(e0), s.dot(e1))
-        around = _around(a, b, a.angle_to(c) + c.angle_to(b), radius)
-        through = _through(a, b, radius)
+        around = _wrap_outside(a, b, a.angle_to(c) + c.angle_to(b), radius)
+        through = _wrap_inside(a, b, radius)
         inside = s.norm() < radius
-        depth, w0, w1, arc = select(inside, through, around)
+        depth, w0, w1, arc = select_where(inside, through, around)
     depth, w0, w1, arc = materialize((depth, w0, w1, arc), radius + x0.x)
     touches = outside & (depth > 0)
 
@@ -106,8 +106,8 @@ def wrap_legs(
     nowhere = Vec(zero, zero, zero)
     return WrapResult(
         touches,
-        center + R @ select(touches, first, nowhere),
-        center + R @ select(touches, last, nowhere),
+        center + R @ select_where(touches, first, nowhere),
+        center + R @ select_where(touches, last, nowhere),
         jnp.where(touches, surface, 0),
     )
 
@@ -130,7 +130,7 @@ def _plane(kind: WrapType, p0: Vec, p1: Vec) -> tuple[Vec, Vec]:
     return e0, normal.cross(e0)
 
 
-def _around(
+def _wrap_outside(
     a: Planar, b: Planar, turn: Array, radius: Array
 ) -> tuple[Array, Planar, Planar, Array]:
     """Wrap around a circle: (depth, first point, last point, arc length); contact if depth > 0.
@@ -144,13 +144,13 @@ def _around(
     rest = jnp.abs(turn) - safe_arccos(c0) - safe_arccos(c1)
     sign = jnp.where(turn < 0, -1.0, 1.0).astype(rest.dtype)
     # Touching points by rotation of the ends.
-    w0 = a.turned(c0, sign * safe_sqrt(1 - c0 * c0), radius)
-    w1 = b.turned(c1, -sign * safe_sqrt(1 - c1 * c1), radius)
+    w0 = a.rotated_at_radius(c0, sign * safe_sqrt(1 - c0 * c0), radius)
+    w1 = b.rotated_at_radius(c1, -sign * safe_sqrt(1 - c1 * c1), radius)
     return rest, w0, w1, radius * rest
 
 
-def _through(a: Planar, b: Planar, radius: Array) -> tuple[Array, Planar, Planar, Array]:
-    """Pass through a circle; returns as `_around`, with one touching point, or none."""
+def _wrap_inside(a: Planar, b: Planar, radius: Array) -> tuple[Array, Planar, Planar, Array]:
+    """Pass through a circle; returns as `_wrap_outside`, with one touching point, or none."""
     # Distance of the straight segment from the center.
     dx, dy = b.x - a.x, b.y - a.y
     square = dx * dx + dy * dy
@@ -162,8 +162,8 @@ def _through(a: Planar, b: Planar, radius: Array) -> tuple[Array, Planar, Planar
 
     def slope(angle):
         """Return first and second derivative of the path length by the angle of the point."""
-        first, first2 = _slope(angle, a.r, radius)
-        last, last2 = _slope(angle - turn, b.r, radius)
+        first, first2 = _distance_derivatives(angle, a.r, radius)
+        last, last2 = _distance_derivatives(angle - turn, b.r, radius)
         return first + last, first2 + last2
 
     def newton(angle):
@@ -176,11 +176,11 @@ def _through(a: Planar, b: Planar, radius: Array) -> tuple[Array, Planar, Planar
         0, NEWTON_STEPS, lambda _, t: jnp.clip(newton(t), lower, upper), 0.5 * turn + 0 * radius
     )
     angle = newton(lax.stop_gradient(found))
-    w = a.turned(jnp.cos(angle), jnp.sin(angle), radius)
+    w = a.rotated_at_radius(jnp.cos(angle), jnp.sin(angle), radius)
     return misses, w, w, jnp.zeros_like(angle)
 
 
-def _slope(angle: Array, distance: Array, radius: Array) -> tuple[Array, Array]:
+def _distance_derivatives(angle: Array, distance: Array, radius: Array) -> tuple[Array, Array]:
     """Return first and second derivative by `angle` of |p - w|, p at `distance`, w at `radius`."""
     # Law of cosines, and its derivatives.
     cos, sin = jnp.cos(angle), jnp.sin(angle)

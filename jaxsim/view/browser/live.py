@@ -13,9 +13,9 @@ from jaxsim.escape import unique
 from jaxsim.model.data import Data
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.deformable import Deformable, body_at
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.poses import Poses
-from jaxsim.view.browser.draw.soft import Deformable, body_at
 from jaxsim.view.browser.panel.fault import stop_message
 from jaxsim.view.browser.panel.plots import SensorPlots
 from jaxsim.view.browser.panel.slider import step_of
@@ -191,7 +191,7 @@ class Live:
         def change(event: Any) -> None:
             if event.client is not None and self.simulation.paused:
                 self._moved, value = time.monotonic(), slider.value
-                self.simulation.move_joints(lambda qpos: _with(qpos, adr, value))
+                self.simulation.move_joints(lambda qpos: _set_value(qpos, adr, value))
 
         return change
 
@@ -295,6 +295,6 @@ def joint_bounds(m: Model) -> list[tuple[str, int, float, float]]:
     return found
 
 
-def _with(values: np.ndarray, place: int, value: float) -> np.ndarray:
+def _set_value(values: np.ndarray, place: int, value: float) -> np.ndarray:
     values[place] = value
     return values

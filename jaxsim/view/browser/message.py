@@ -142,10 +142,10 @@ def _is_update(server: Any, message: Any) -> bool:
     control = _control(server, message.uuid)
     if control is None or set(message.updates) != {"value"}:
         return False
-    return _fits(control, message.updates["value"], control._impl.value)
+    return _value_fits(control, message.updates["value"], control._impl.value)
 
 
-def _fits(control: Any, value: Any, present: Any) -> bool:
+def _value_fits(control: Any, value: Any, present: Any) -> bool:
     """Return whether a value has the type of the present one, and is within the bounds of its
     control."""
     if isinstance(present, bool):
@@ -155,8 +155,8 @@ def _fits(control: Any, value: Any, present: Any) -> bool:
         return (
             isinstance(value, int | float)
             and not isinstance(value, bool)
-            and (low is None or value >= low - _slack(low, high))
-            and (high is None or value <= high + _slack(low, high))
+            and (low is None or value >= low - _slider_tolerance(low, high))
+            and (high is None or value <= high + _slider_tolerance(low, high))
         )
     if isinstance(present, str):
         options = getattr(control, "options", None)
@@ -164,11 +164,11 @@ def _fits(control: Any, value: Any, present: Any) -> bool:
     if isinstance(present, tuple) and isinstance(value, list):
         if present and not isinstance(present[0], str) and len(value) != len(present):
             return False
-        return all(_fits(control, x, present[0] if present else x) for x in value)
+        return all(_value_fits(control, x, present[0] if present else x) for x in value)
     return False
 
 
-def _slack(low: float | None, high: float | None) -> float:
+def _slider_tolerance(low: float | None, high: float | None) -> float:
     """Return the rounding tolerance at the ends of a slider, which a page counts in steps."""
     return 1e-6 * max(1.0, abs(low or 0.0), abs(high or 0.0))
 

@@ -11,7 +11,7 @@ from jaxsim.view.browser.draw.poses import Posing
 from jaxsim.view.browser.draw.scene import BrowserScene
 from jaxsim.view.browser.framing import around_motion
 from jaxsim.view.browser.motion import Recorded, RecordedMotion, motion_of
-from jaxsim.view.browser.server import aim, close_server, open_server
+from jaxsim.view.browser.server import aim_camera, close_server, open_server
 
 _RECORD_RATE = 30.0  # frames per second
 _MAX_PAGE_WORLDS = 64  # default limit on the number of worlds
@@ -72,7 +72,7 @@ def _film(
         if number > 1:
             scene.lay_out(number, ghosts)
             scene.show(first)
-        aim(server, around_motion(scene, posing, moving, chosen), above=number > 1)
+        aim_camera(server, around_motion(scene, posing, moving, chosen), above=number > 1)
         film = server.get_scene_serializer()
         for i in records:
             scene.show(posing.of(moving.at(int(i), chosen)))

@@ -15,7 +15,7 @@ from jaxsim.view.browser.motion import Recorded, RecordedMotion, motion_of
 from jaxsim.view.browser.panel.fault import stop_message
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
-from jaxsim.view.browser.recall import Recall
+from jaxsim.view.browser.recompute_contacts import Recall
 from jaxsim.view.browser.server import DEFAULT_HOST, Balls
 from jaxsim.view.browser.viewer import Viewer
 

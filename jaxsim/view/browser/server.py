@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsim.optional import require
-from jaxsim.view.browser.guard import Guard, is_loopback
-from jaxsim.view.browser.guarded import check_guarded, guarded_server
+from jaxsim.view.browser.access_control import Guard, is_loopback
+from jaxsim.view.browser.guarded_server import check_guarded, guarded_server
 
 DEFAULT_HOST = "127.0.0.1"
 # wildcard addresses, and a loopback address of each
@@ -89,7 +89,7 @@ def open_server(
         server = guarded_server(host, _DEFAULT_PORT if port is None else port, title, guard)
     try:
         if port and server.get_port() != port:  # another program took it in the meantime
-            raise PortInUse(_in_use(port))
+            raise PortInUse(_is_port_in_use(port))
         check_guarded(_LOOPBACK_OF_ANY.get(host, host), server.get_port(), guard)
     except BaseException:
         close_server(server)
@@ -113,7 +113,7 @@ def address(server: Any) -> str:
     return f"http://{name}:{server.get_port()}/{server.guard.token}/"
 
 
-def aim(server: Any, balls: Balls, above: bool = False) -> None:
+def aim_camera(server: Any, balls: Balls, above: bool = False) -> None:
     """Set the initial camera of new pages to the closest view of all spheres.
 
     Args:
@@ -144,7 +144,7 @@ def aim(server: Any, balls: Balls, above: bool = False) -> None:
 
 def _check_host(host: str) -> None:
     try:
-        with _trial(host) as (trial, where):
+        with _open_test_socket(host) as (trial, where):
             trial.bind(where)
     except OSError as error:
         raise HostUnknown(
@@ -154,7 +154,7 @@ def _check_host(host: str) -> None:
 
 
 @contextlib.contextmanager
-def _trial(host: str, port: int = 0) -> Iterator[tuple[socket.socket, Any]]:
+def _open_test_socket(host: str, port: int = 0) -> Iterator[tuple[socket.socket, Any]]:
     """Yield a socket, and the address to bind it to."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, where = found[0]
@@ -164,14 +164,14 @@ def _trial(host: str, port: int = 0) -> Iterator[tuple[socket.socket, Any]]:
 
 
 def _check_free(host: str, port: int) -> None:
-    with _trial(host, port) as (trial, where):
+    with _open_test_socket(host, port) as (trial, where):
         try:
             trial.bind(where)
         except OSError:
-            raise PortInUse(_in_use(port)) from None
+            raise PortInUse(_is_port_in_use(port)) from None
 
 
-def _in_use(port: int) -> str:
+def _is_port_in_use(port: int) -> str:
     return f"port {port} is in use or may not be used; take another one, 0 for any that is free"
 
 

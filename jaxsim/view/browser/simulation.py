@@ -242,7 +242,7 @@ class Simulation:
         """Move a perturbed body of a paused world to its target."""
         if int(self.held.active) == 0:
             return False
-        self.d = _carry(self._m, self.d, self.held)
+        self.d = _carry_held_body(self._m, self.d, self.held)
         return True
 
     def _advance(self, d: Data, count: int) -> Data:
@@ -266,7 +266,7 @@ def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
 
 
 @ProgramCache
-def _carry(m: Model, d: Data, held: Perturb) -> Data:
+def _carry_held_body(m: Model, d: Data, held: Perturb) -> Data:
     return apply_perturb_pose(m, d, held, flg_paused=True)
 
 

@@ -9,15 +9,22 @@ import numpy as np
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.contacts import Touching
+from jaxsim.view.browser.draw.deformable import Deformable
 from jaxsim.view.browser.draw.part import OnPart, Part
 from jaxsim.view.browser.draw.poses import Poses, Posing, pose_state
 from jaxsim.view.browser.draw.scene import BrowserScene
-from jaxsim.view.browser.draw.soft import Deformable
-from jaxsim.view.browser.draw.touch import Touching
 from jaxsim.view.browser.panel.fault import stop_message
 from jaxsim.view.browser.panel.selection import Selected
-from jaxsim.view.browser.panel.sight import add_sight
-from jaxsim.view.browser.server import DEFAULT_HOST, Balls, address, aim, close_server, open_server
+from jaxsim.view.browser.panel.visibility import add_sight
+from jaxsim.view.browser.server import (
+    DEFAULT_HOST,
+    Balls,
+    address,
+    aim_camera,
+    close_server,
+    open_server,
+)
 
 _SETTLE_DELAY = 0.05  # delay without a new state after which the last one is settled [s]
 _MAX_FRAME_RATE = 60.0  # largest frame rate
@@ -88,7 +95,7 @@ class Viewer:
                 self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft
             )
             add_sight(self.server, m, self.scene, contacts)
-            aim(self.server, self.scene.bounding_balls(poses))
+            aim_camera(self.server, self.scene.bounding_balls(poses))
             # a page that opens while nothing moves must be set to the selected camera
             self.server.on_client_connect(lambda _: self.scene.redraw())
         except BaseException:
@@ -159,7 +166,7 @@ class Viewer:
         self._aim(poses)
 
     def _aim(self, poses: Poses) -> None:
-        aim(self.server, self._balls(poses), above=len(poses.xpos) > 1)
+        aim_camera(self.server, self._balls(poses), above=len(poses.xpos) > 1)
 
     def _put(self, found: dict, touch: dict | None) -> None:
         with self._news:

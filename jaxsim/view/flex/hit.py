@@ -14,14 +14,14 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather, gather_static
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.flex.flex import node_positions
 from jaxsim.physics.flex.lattice import lattice_shape
 from jaxsim.physics.ray.cast import Rays
-from jaxsim.physics.ray.soft import Shown, cast_soft, visible_flex_items
+from jaxsim.physics.ray.flex import Shown, cast_soft, visible_flex_items
 from jaxsim.view.flex.surface import skin_points, skin_tables
 
 _DEFAULT_SHOWN = Shown(layer=0, vert=False, edge=True, face=False, skin=True)
@@ -56,7 +56,7 @@ def flex_hit(m: Model, d: Data, rays: Rays) -> SoftHit:
         node = _nearest_node(m, vert, of)
         by_node = jnp.asarray(m.flex_interp != 0)[of]
         body = jnp.where(by_node, jnp.asarray(m.flex_nodebodyid.astype(np.int32))[node], body)
-        point = select(by_node, gather(node_positions(m, d), node), point)
+        point = select_where(by_node, gather(node_positions(m, d), node), point)
     return SoftHit(hits.dist, jnp.where(met, of, _NO_HIT), jnp.where(met, body, _NO_HIT), point)
 
 

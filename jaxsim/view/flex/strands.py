@@ -101,7 +101,7 @@ def _rods_of(s: Structure) -> _Rods:
     return _Rods(np.concatenate(vert).T, np.concatenate(flex))
 
 
-def crossing(strand: Strands, pos: Vec, way: Vec) -> tuple[Array, Vec]:
+def capsule_entry(strand: Strands, pos: Vec, way: Vec) -> tuple[Array, Vec]:
     """Return where rays enter capsules from outside, and the outward normals there.
 
     With the axis s from begin to end and o from begin to the ray origin, the ray o + t u is at the
@@ -120,12 +120,12 @@ def crossing(strand: Strands, pos: Vec, way: Vec) -> tuple[Array, Vec]:
     ss, su, so = axis.dot(axis), axis.dot(way), axis.dot(away)
     ou, oo, rr = away.dot(way), away.dot(away), strand.radius**2
     a, b, c = ss - su * su, ss * ou - so * su, ss * (oo - rr) - so * so
-    side = _enters(a, b, c)
+    side = _smaller_root(a, b, c)
     along = so + jnp.where(jnp.isfinite(side), side, 0) * su
     side = jnp.where((along > 0) & (along < ss), side, jnp.inf)
     one = jnp.ones_like(ss)
     last = pos - strand.end
-    ends = [_enters(one, o.dot(way), o.dot(o) - rr) for o in (away, last)]
+    ends = [_smaller_root(one, o.dot(way), o.dot(o) - rr) for o in (away, last)]
     t = jnp.minimum(side, jnp.minimum(*ends))
     t = jnp.where(strand.radius > 0, t, jnp.inf)
     point = away + way.scale(jnp.where(jnp.isfinite(t), t, 0))
@@ -133,7 +133,7 @@ def crossing(strand: Strands, pos: Vec, way: Vec) -> tuple[Array, Vec]:
     return t, (point - axis.scale(part)).normalize()
 
 
-def _enters(a: Array, b: Array, c: Array) -> Array:
+def _smaller_root(a: Array, b: Array, c: Array) -> Array:
     """Return the smaller root of a t^2 + 2 b t + c = 0 if it is not negative, else infinity."""
     square = b * b - a * c
     meets = (square >= 0) & (a > 1e-12)

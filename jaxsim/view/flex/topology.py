@@ -33,8 +33,8 @@ class SurfaceTopology:
       corner: points of all triangles, counterclockwise from outside, `[3, nface]`.
       owner: the object of each triangle.
       flat: whether it is shaded by its own normal instead of point normals.
-      place: texture coordinate indices of its corners, of flexes first, then of skins; NONE:
-        without.
+      texcoord_index: texture coordinate indices of its corners, of flexes first, then of skins;
+        NONE: without.
       first: index of the first point of skins.
       points: number of points.
     """
@@ -51,7 +51,7 @@ class SurfaceTopology:
     corner: np.ndarray
     owner: np.ndarray
     flat: np.ndarray
-    place: np.ndarray
+    texcoord_index: np.ndarray
     first: int
     points: int
 
@@ -67,7 +67,7 @@ class _Piece:
     material: int
     corner: np.ndarray
     flat: np.ndarray
-    place: np.ndarray
+    texcoord_index: np.ndarray
 
 
 @cache_by_structure
@@ -106,7 +106,7 @@ def surface_topology(s: Structure) -> SurfaceTopology:
         corner=_rows([p.corner for p in pieces]).T,
         owner=np.repeat(np.arange(len(pieces)), [len(p.corner) for p in pieces]).astype(np.int32),
         flat=_concatenate([p.flat for p in pieces]).astype(bool),
-        place=_rows([p.place for p in pieces]).T,
+        texcoord_index=_rows([p.texcoord_index for p in pieces]).T,
         first=start,
         points=start + s.nskinvert,
     )
@@ -132,15 +132,15 @@ def _flex(s: Structure, f: int, upper: int, lower: int) -> _Piece:
         at = first + s.flex_elemtexcoord[start : start + face.size].reshape(-1, 3)
         start = s.flex_shelldataadr[f]
         rim = s.flex_shell[start : start + 2 * s.flex_shellnum[f]].reshape(-1, 2)
-    corner, place, flat = [upper + face], [at], [smooth]
+    corner, texcoord_index, flat = [upper + face], [at], [smooth]
     if s.flex_dim[f] == 2:
         a, b = rim.T
         corner += [lower + face[:, [0, 2, 1]]]
         corner += [np.stack([upper + a, lower + b, upper + b], 1)]
         corner += [np.stack([lower + b, upper + a, lower + a], 1)]
-        place += [at[:, [0, 2, 1]], first + rim[:, [0, 1, 1]], first + rim[:, [1, 0, 0]]]
+        texcoord_index += [at[:, [0, 2, 1]], first + rim[:, [0, 1, 1]], first + rim[:, [1, 0, 0]]]
         flat += [smooth, np.ones(2 * len(rim), bool)]
-    places = _rows(place)
+    texcoord_indices = _rows(texcoord_index)
     return _Piece(
         type=ObjType.FLEX,
         id=f,
@@ -148,7 +148,7 @@ def _flex(s: Structure, f: int, upper: int, lower: int) -> _Piece:
         material=int(s.flex_matid[s.flex_elemadr[f]]),
         corner=_rows(corner),
         flat=_concatenate(flat),
-        place=places if first >= 0 else np.full_like(places, _NO_ID),
+        texcoord_index=texcoord_indices if first >= 0 else np.full_like(texcoord_indices, _NO_ID),
     )
 
 
@@ -156,7 +156,7 @@ def _skin(s: Structure, k: int, start: int) -> _Piece:
     faces = slice(s.skin_faceadr[k], s.skin_faceadr[k] + s.skin_facenum[k])
     face = np.asarray(s.skin_face).reshape(-1, 3)[faces]
     first = int(s.skin_texcoordadr[k])
-    place = s.nflextexcoord + first + face if first >= 0 else np.full_like(face, _NO_ID)
+    texcoord_index = s.nflextexcoord + first + face if first >= 0 else np.full_like(face, _NO_ID)
     return _Piece(
         type=ObjType.SKIN,
         id=k,
@@ -164,7 +164,7 @@ def _skin(s: Structure, k: int, start: int) -> _Piece:
         material=int(s.skin_matid[k]),
         corner=start + s.skin_vertadr[k] + face,
         flat=np.zeros(len(face), bool),
-        place=place,
+        texcoord_index=texcoord_index,
     )
 
 

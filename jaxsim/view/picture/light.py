@@ -25,7 +25,7 @@ from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.ray.cast import Rays
-from jaxsim.view.picture.look import Look
+from jaxsim.view.picture.appearance import Look
 from jaxsim.view.picture.pixels import PixelHits, first_hits
 from jaxsim.view.picture.scene import PictureScene
 from jaxsim.view.picture.surface import HitSurface
@@ -68,35 +68,37 @@ def shade(
     to_camera = -seen.way.normalize()
 
     def add(color: Vec, lamp: Lamp, geoms: np.ndarray | None) -> Vec:
-        return color + _of_lamp(m, d, scene, seen, surface, normal, to_camera, lamp, geoms)
+        return color + _lamp_light(m, d, scene, seen, surface, normal, to_camera, lamp, geoms)
 
-    color = surface.color.scale(surface.emission) + _of_camera(look, seen, surface, to_camera)
+    color = surface.color.scale(surface.emission) + _headlight(look, seen, surface, to_camera)
     some = m.light_active & (m.light_type != LightType.IMAGE)  # image lights are not supported here
     casts = np.asarray(m.light_castshadow, bool) & shadows
     geoms = shown[np.asarray(m.geom_castshadow, bool)[shown]]
     for ids, blocking in ((some & casts, geoms), (some & ~casts, None)):
         if ids.any():
-            color = _sum(add, color, _lamps(m, d, np.flatnonzero(ids)), blocking)
+            color = _accumulate_lights(
+                add, color, _model_lights(m, d, np.flatnonzero(ids)), blocking
+            )
     return color
 
 
-def _sum(add: Callable, color: Vec, lamps: Lamp, geoms: np.ndarray | None) -> Vec:
+def _accumulate_lights(add: Callable, color: Vec, lamps: Lamp, geoms: np.ndarray | None) -> Vec:
     """Accumulate one light after another, so that their shadows share one program."""
     each = jax.tree.map(lambda x: x[:, None], lamps)
     return lax.scan(lambda c, lamp: (add(c, lamp, geoms), None), color, each)[0]
 
 
-def _of_camera(look: Look, seen: PixelHits, surface: HitSurface, to_camera: Vec) -> Vec:
+def _headlight(look: Look, seen: PixelHits, surface: HitSurface, to_camera: Vec) -> Vec:
     """Return the light of the headlight, which shines along the view direction everywhere."""
     n, to_light = surface.normal, -seen.ahead
     rows = [Vec(*(x[k : k + 1] for k in range(3))) for x in (look.ambient, look.diffuse)]
     shine = Vec(*(look.specular[k : k + 1] for k in range(3)))
     facing = jnp.maximum(n.dot(to_light), 0)
-    base = _times(rows[0] + rows[1].scale(facing), surface.color)
+    base = _componentwise_product(rows[0] + rows[1].scale(facing), surface.color)
     return base + shine.scale(_highlight(surface, n, to_light, to_camera))
 
 
-def _of_lamp(
+def _lamp_light(
     m: Model,
     d: Data,
     scene: PictureScene,
@@ -133,10 +135,10 @@ def _of_lamp(
         hits, piece = first_hits(m, d, scene, Rays(begin, to_light, ()), geoms)
         free = ((hits.geom < 0) & (piece < 0)) | (~lamp.directional & (hits.dist > far))
         strength = jnp.where(free & (seen.normal.dot(to_light) > 0), strength, 0)
-    diffuse = _times(lamp.diffuse, surface.color).scale(facing * strength)
+    diffuse = _componentwise_product(lamp.diffuse, surface.color).scale(facing * strength)
     shine = lamp.specular.scale(strength * _highlight(surface, n, to_light, to_camera))
     dark = jnp.where(lamp.directional, 1, fade * jnp.where(lamp.cosine > -1, cone, 1))
-    return _times(lamp.ambient, surface.color).scale(dark) + diffuse + shine
+    return _componentwise_product(lamp.ambient, surface.color).scale(dark) + diffuse + shine
 
 
 def _highlight(surface: HitSurface, n: Vec, to_light: Vec, to_camera: Vec) -> Array:
@@ -146,7 +148,7 @@ def _highlight(surface: HitSurface, n: Vec, to_light: Vec, to_camera: Vec) -> Ar
     return jnp.where(bright & (n.dot(to_light) > 0), surface.specular * power, 0)
 
 
-def _lamps(m: Model, d: Data, ids: np.ndarray) -> Lamp:
+def _model_lights(m: Model, d: Data, ids: np.ndarray) -> Lamp:
     """Return the lights of the model, `[n, *W]`."""
     shape = (len(ids), *d.qpos.shape[1:])
 
@@ -172,5 +174,5 @@ def _lamps(m: Model, d: Data, ids: np.ndarray) -> Lamp:
     return Lamp(pos, way, ambient, diffuse, specular, attenuation, cosine, exponent, directional)
 
 
-def _times(a: Vec, b: Vec) -> Vec:
+def _componentwise_product(a: Vec, b: Vec) -> Vec:
     return Vec(*(x * y for x, y in zip(a.parts, b.parts, strict=True)))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.view.camera import Camera
-from jaxsim.view.picture.look import Look
+from jaxsim.view.picture.appearance import Look
 from jaxsim.view.picture.render import Picture, render
 from jaxsim.view.select import DEFAULT_GROUPS
 

@@ -18,12 +18,12 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather
 from jaxsim.enums import GeomType
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.ray.local import world_indices
+from jaxsim.physics.ray.local_rays import world_indices
+from jaxsim.view.picture.appearance import Look
 from jaxsim.view.picture.light import SHADOW_RAY_OFFSET, shade
-from jaxsim.view.picture.look import Look
 from jaxsim.view.picture.pixels import CONTINUE_STEP, Beam, PixelHits, Reach, trace_rays
 from jaxsim.view.picture.scene import PictureScene
 from jaxsim.view.picture.surface import NO_ID, HitSurface, plan_of, sky, surface
@@ -85,10 +85,10 @@ def pixel_colors(
     behind = _background(m, look, found.way, beam)
     if not (m.ngeom or scene.soft is not None):
         return behind.map(lambda x: x.clip(0, 1))
-    color, painted = _shade(m, d, scene, look, found, beam, geoms, shadows)
+    color, painted = _shade_hits(m, d, scene, look, found, beam, geoms, shadows)
     color = _apply_haze(m, d, look, rays[0], found, color, behind)
     if not look.layers:
-        return select(found.met, color, behind).map(lambda x: x.clip(0, 1))
+        return select_where(found.met, color, behind).map(lambda x: x.clip(0, 1))
 
     def bounce(state: _Path, _: None) -> tuple[_Path, None]:
         return lax.cond(jnp.any(state.going), farther, lambda s: s, state), None
@@ -96,7 +96,7 @@ def pixel_colors(
     def farther(state: _Path) -> _Path:
         span = Reach(state.begin, reach.far - state.gone)
         new = trace_rays(m, d, scene, (state.pos, state.way), span, found.ahead, geoms)
-        light, painted = _shade(m, d, scene, look, new, state.beam, geoms, shadows)
+        light, painted = _shade_hits(m, d, scene, look, new, state.beam, geoms, shadows)
         light = _apply_fog(m, look, state.gone + new.depth, light, state.dim)
         rest = _background(m, look, state.way, state.beam)
         rest = rest.map(lambda x: jnp.where(state.mirrored, 0, x))
@@ -115,17 +115,19 @@ def pixel_colors(
 
 def _surface_color(found: PixelHits, color: Vec, surface: HitSurface, behind: Vec) -> Vec:
     """Return the contribution of a surface to the color, or of the background."""
-    return select(found.met, color.scale(surface.opacity), behind)
+    return select_where(found.met, color.scale(surface.opacity), behind)
 
 
 def _continue_rays(m: Model, d: Data, found: PixelHits, surface: HitSurface, state: _Path) -> _Path:
     """Return the continuation of rays behind transparent surfaces or from mirrors."""
     through = 1 - surface.opacity
-    mirror = jnp.where(found.met & ~state.mirrored & _flat(m, d, found), surface.reflectance, 0)
+    mirror = jnp.where(
+        found.met & ~state.mirrored & _can_mirror(m, d, found), surface.reflectance, 0
+    )
     is_mirrored = (mirror > 0) & (through <= 0)
     weight = state.weight * jnp.where(is_mirrored, mirror, through)
     n, way = found.normal, found.way
-    way = select(is_mirrored, way - n.scale(2 * n.dot(way)), way)
+    way = select_where(is_mirrored, way - n.scale(2 * n.dot(way)), way)
     going = found.met & (weight > _MIN_CONTRIBUTION)
     return _Path(
         total=state.total,
@@ -133,7 +135,9 @@ def _continue_rays(m: Model, d: Data, found: PixelHits, surface: HitSurface, sta
         dim=jnp.where(is_mirrored, mirror, state.dim),
         gone=jnp.where(is_mirrored, found.depth, state.gone),
         mirrored=state.mirrored | is_mirrored,
-        pos=select(is_mirrored, found.point + n.scale(SHADOW_RAY_OFFSET * found.depth), state.pos),
+        pos=select_where(
+            is_mirrored, found.point + n.scale(SHADOW_RAY_OFFSET * found.depth), state.pos
+        ),
         way=way,
         begin=jnp.where(is_mirrored, 0, found.depth * (1 + CONTINUE_STEP)),
         beam=state.beam.mirror(is_mirrored, n, found.point, way),
@@ -141,7 +145,7 @@ def _continue_rays(m: Model, d: Data, found: PixelHits, surface: HitSurface, sta
     )
 
 
-def _flat(m: Model, d: Data, found: PixelHits) -> Array:
+def _can_mirror(m: Model, d: Data, found: PixelHits) -> Array:
     """Return whether a surface can be a mirror: a plane, or the upper side of a box."""
     if not m.ngeom:
         return jnp.zeros(found.depth.shape, bool)
@@ -151,7 +155,7 @@ def _flat(m: Model, d: Data, found: PixelHits) -> Array:
     return (found.geom >= 0) & ((kind == GeomType.PLANE) | ((kind == GeomType.BOX) & up))
 
 
-def _shade(
+def _shade_hits(
     m: Model,
     d: Data,
     scene: PictureScene,
@@ -195,8 +199,8 @@ def _apply_haze(
     share = ((away - near) / (edge - near)).clip(0, 1)
     share = jnp.where(beyond, edge / jnp.where(beyond, away, edge), share)
     haze = Vec(*(look.haze[k : k + 1] + 0 * away for k in range(3)))
-    below = select(beyond, behind, color)
-    return select(here, below.scale(1 - share) + haze.scale(share), color)
+    below = select_where(beyond, behind, color)
+    return select_where(here, below.scale(1 - share) + haze.scale(share), color)
 
 
 def _apply_fog(m: Model, look: Look, depth: Array, color: Vec, dim: Array | float = 1.0) -> Vec:

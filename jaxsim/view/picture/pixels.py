@@ -12,12 +12,12 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.ray.cast import RAY_MISS, Hits, Rays, cast_rays, recompute_hits
+from jaxsim.view.picture.deformable import NO_HIT_ID, FlexHits, differentiable_hits, nearest
 from jaxsim.view.picture.scene import PictureScene
-from jaxsim.view.picture.soft import NO_HIT_ID, FlexHits, differentiable_hits, nearest
 
 _MAX_CROSSINGS = 8  # limit on surfaces that a ray leaves from inside
 _MIN_NEIGHBOR_SLOPE = 0.05  # smallest slope of an adjacent ray, relative to that of the ray
@@ -61,7 +61,7 @@ class PixelHits(NamedTuple):
       geom: id of the geom, or -1.
       normal: surface normal, in the world; or zero.
       part: face of a mesh.
-      piece: index of the deformable part (soft.py), or NONE.
+      piece: index of the deformable part (deformable.py), or NONE.
       soft: the hit on a deformable part; None: the model has none.
     """
 
@@ -151,12 +151,12 @@ class Beam(NamedTuple):
         """Return the differentials reflected by mirrors at points, for rays with new directions
         `way`."""
         right, up = (
-            select(is_mirrored, side - normal.scale(2 * normal.dot(side)), side)
+            select_where(is_mirrored, side - normal.scale(2 * normal.dot(side)), side)
             for side in (self.right, self.up)
         )
         far = (point - self.begin).norm() / way.norm()
         return self._replace(
-            begin=select(is_mirrored, point - way.scale(far), self.begin), right=right, up=up
+            begin=select_where(is_mirrored, point - way.scale(far), self.begin), right=right, up=up
         )
 
 
@@ -199,7 +199,7 @@ def trace_rays(
             piece >= 0,
         )
         dist = jnp.where(of_soft, jnp.where(of_soft, soft.dist, 0) / length, dist)
-        normal = select(of_soft, soft.normal, normal)
+        normal = select_where(of_soft, soft.normal, normal)
     depth = start + dist
     met = ((hits.geom >= 0) | (piece >= 0)) & (depth < far)
     depth = jnp.where(met, depth, far)
@@ -243,7 +243,7 @@ def _first_outer_hits(
     """Return the first hits from outside, and the distances from which rays see them."""
     pos, way = rays
 
-    def turn(state: tuple) -> tuple:
+    def iterate(state: tuple) -> tuple:
         number, _, start, _, _ = state
         hits, piece = first_hits(m, d, scene, Rays(pos + way.scale(start), way, ()), geoms)
         inside = (hits.geom >= 0) & (hits.normal.dot(way) > 0)
@@ -258,5 +258,5 @@ def _first_outer_hits(
     none = jnp.zeros(zero.shape, jnp.int32)
     hits = Hits(zero, none, Vec(zero, zero, zero), none)
     state = jnp.int32(0), jnp.ones(zero.shape, bool), near, hits, none + NO_HIT_ID
-    _, _, start, hits, piece = lax.while_loop(going, turn, state)
+    _, _, start, hits, piece = lax.while_loop(going, iterate, state)
     return start, hits, piece

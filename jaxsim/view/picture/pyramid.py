@@ -78,7 +78,7 @@ def levels_of(textures: tuple[Texture, ...]) -> PyramidLevels:
     rows = []
     for t in textures:
         row = [(t.start, t.width, t.height)]
-        for width, height in _sizes(t):
+        for width, height in _mipmap_sizes(t):
             row.append((end, width, height))
             end += t._replace(width=width, height=height).pixels()
         rows.append(row)
@@ -99,7 +99,7 @@ def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
     for t in textures:
         image = data[..., t.start : t.start + t.pixels()]
         image = image.reshape(*lead, t.sides, t.height, t.width, t.channels)
-        for _ in _sizes(t):
+        for _ in _mipmap_sizes(t):
             value = image.astype(np.float32) / np.float32(255)
             light = srgb_to_linear(xp, value) if t.srgb else value
             light = _half(xp, _half(xp, light, -3), -2)
@@ -127,7 +127,7 @@ def _colors_only(xp: Any, changed: Any, before: Any) -> Any:
     return xp.concatenate([changed[..., :3], before[..., 3:]], axis=-1)
 
 
-def _sizes(t: Texture) -> list[tuple[int, int]]:
+def _mipmap_sizes(t: Texture) -> list[tuple[int, int]]:
     """Return the widths and heights of the mipmaps."""
     found, width, height = [], t.width, t.height
     while max(width, height) > 1:

@@ -30,12 +30,12 @@ from jaxsim.transforms.platform import platform
 from jaxsim.transforms.programs import ProgramCache
 from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
-from jaxsim.view.picture.look import Look
+from jaxsim.view.picture.appearance import Look
+from jaxsim.view.picture.deformable import NO_HIT_ID, flex_constants, object_of_piece
 from jaxsim.view.picture.path import pixel_colors
 from jaxsim.view.picture.pixels import Beam, PixelHits, Reach, View, rays_of, trace_rays
 from jaxsim.view.picture.scene import PictureScene, scene
-from jaxsim.view.picture.sites import visible_sites, with_sites
-from jaxsim.view.picture.soft import NO_HIT_ID, flex_constants, object_of_piece
+from jaxsim.view.picture.sites import add_site_geoms, visible_sites
 from jaxsim.view.select import DEFAULT_GROUPS
 
 _RAYS_PER_LANE = 64  # chunk of rays, in multiples of the lanes searched together
@@ -120,17 +120,17 @@ def render(
     if not isinstance(look, Look):
         raise ValueError(f"render: look: expected a Look, got {type(look).__name__}")
     camera = _camera(m, camera, look)
-    view = _view(m, d, camera, look, size)
-    draw = _drawing(size, asked, groups, sites, bool(shadows), is_orthographic(m, camera))
-    return Picture(**dict(zip(asked, _in_rows(draw(m, d, view, look), size), strict=True)))
+    view = _view_rows(m, d, camera, look, size)
+    draw = _drawing_program(size, asked, groups, sites, bool(shadows), is_orthographic(m, camera))
+    return Picture(**dict(zip(asked, _reshape_to_rows(draw(m, d, view, look), size), strict=True)))
 
 
-def _in_rows(found: list[Array], size: tuple[int, int]) -> list[Array]:
+def _reshape_to_rows(found: list[Array], size: tuple[int, int]) -> list[Array]:
     width, height = size
     return [x.reshape(height, width, *x.shape[1:]) for x in found]
 
 
-def _view(m: Model, d: Data, camera: Camera, look: Look, size: tuple[int, int]) -> Array:
+def _view_rows(m: Model, d: Data, camera: Camera, look: Look, size: tuple[int, int]) -> Array:
     """Return the rows of a `View`, (18,)."""
     frame, frustum = camera_frame(m, d, camera), camera_frustum(m, camera)
     width = jnp.where(frustum.width > 0, frustum.width, size[0] / size[1] * frustum.height)
@@ -143,7 +143,7 @@ def _view(m: Model, d: Data, camera: Camera, look: Look, size: tuple[int, int]) 
 
 
 @bounded_cache(32)
-def _drawing(
+def _drawing_program(
     size: tuple[int, int],
     asked: tuple[str, ...],
     groups: tuple[bool, ...],
@@ -162,7 +162,7 @@ def _drawing(
             visible_sites(m.structure, sitegroup),
         )
         geoms = np.append(geoms, m.ngeom + np.arange(len(sites)))
-        m, d = with_sites(m, d, sitegroup)
+        m, d = add_site_geoms(m, d, sitegroup)
         world = scene(m, d, geoms, groups)
         view, number = View.of(rows), size[0] * size[1]
         many = int(np.prod(d.qpos.shape[1:], dtype=int))
@@ -179,13 +179,13 @@ def _drawing(
                 "depth": found.depth,
                 "distance": found.depth * found.way.norm(),
                 "segmentation": jnp.where(found.geom < m.ngeom - len(sites), found.geom, NO_HIT_ID),
-                "normal": _stack(found.normal),
+                "normal": _stack_vector(found.normal),
                 "object": _objects(m, world, found, sites),
             }
             if "rgb" in asked:
                 beam = Beam.of(view, size, parallel, rays[0])
                 some = pixel_colors(m, d, world, look, rays, beam, reach, found, geoms, shadows)
-                made["rgb"] = _stack(some)
+                made["rgb"] = _stack_vector(some)
             return [made[name] for name in asked]
 
         drawn = lax.map(some, index.reshape(tiles, tile))
@@ -212,7 +212,7 @@ def _objects(m: Model, scene: PictureScene, found: PixelHits, sites: np.ndarray)
     return jnp.stack([number, kind], axis=1)
 
 
-def _stack(value: Vec) -> Array:
+def _stack_vector(value: Vec) -> Array:
     return jnp.stack(value.parts, axis=1)
 
 

@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.math import Vec
-from jaxsim.physics.ray.local import lookup as look_up
+from jaxsim.physics.ray.local_rays import gather_by_world as look_up
 from jaxsim.view.picture.pyramid import Texture, levels_of, srgb_to_linear
 
 TexCoord = tuple[Array, Array]
@@ -27,7 +27,7 @@ _MIN_FOOTPRINT = 1e-9  # lower bound on changes of texture coordinates
 def sample_flat(
     textures: tuple[Texture, ...],
     which: Array,
-    place: TexCoord,
+    texcoord: TexCoord,
     near: tuple[TexCoord, TexCoord],
     pixels: Array,
     world: Array,
@@ -37,12 +37,14 @@ def sample_flat(
     Args:
       textures: textures of the model.
       which: texture id of each ray.
-      place: texture coordinates, from the left and from the top, from 0 to 1 before repetition.
+      texcoord: texture coordinates, from the left and from the top, from 0 to 1 before repetition.
       near: texture coordinates of the adjacent pixels to the right and up.
       pixels: all levels of all textures, `[n]`, `[n, 1]` or `[n, worlds]`.
       world: index of the world, `[1, *W]`.
     """
-    return _blend_sizes(textures, which, place, near, jnp.zeros_like(which), False, pixels, world)
+    return _blend_sizes(
+        textures, which, texcoord, near, jnp.zeros_like(which), False, pixels, world
+    )
 
 
 def sample_cube(
@@ -62,15 +64,15 @@ def sample_cube(
     side = 2 * axis + (main < 0).astype(jnp.int32)
     across = jnp.asarray(np.array(CUBE_AXES, np.int32))[side]
 
-    def place(to: Vec) -> TexCoord:
+    def texcoord(to: Vec) -> TexCoord:
         ahead = sign * _signed_component(to, axis + 1)
         # an adjacent direction may be beyond the edge of the side, but not behind the camera
         ahead = jnp.maximum(ahead, jnp.maximum(0.1 * jnp.abs(main), jnp.finfo(main.dtype).tiny))
         u, v = (0.5 + 0.5 * _signed_component(to, across[..., k]) / ahead for k in range(2))
         return u, v
 
-    places = place(near[0]), place(near[1])
-    return _blend_sizes(textures, which, place(way), places, side, True, pixels, world)
+    texcoords = texcoord(near[0]), texcoord(near[1])
+    return _blend_sizes(textures, which, texcoord(way), texcoords, side, True, pixels, world)
 
 
 def _signed_component(way: Vec, axis: Array) -> Array:
@@ -82,7 +84,7 @@ def _signed_component(way: Vec, axis: Array) -> Array:
 def _blend_sizes(
     textures: tuple[Texture, ...],
     which: Array,
-    place: TexCoord,
+    texcoord: TexCoord,
     near: tuple[TexCoord, TexCoord],
     side: Array,
     cube: bool,
@@ -91,9 +93,9 @@ def _blend_sizes(
 ) -> tuple[Vec, Array]:
     """Return the colors interpolated between two mipmap levels."""
     table = levels_of(textures)
-    size = [jnp.asarray(x[0])[which].astype(place[0].dtype) for x in (table.width, table.height)]
+    size = [jnp.asarray(x[0])[which].astype(texcoord[0].dtype) for x in (table.width, table.height)]
     changes = [
-        jnp.abs(a - b) * n for other in near for a, b, n in zip(other, place, size, strict=True)
+        jnp.abs(a - b) * n for other in near for a, b, n in zip(other, texcoord, size, strict=True)
     ]
     most = jnp.maximum(jnp.maximum(*changes[:2]), jnp.maximum(*changes[2:]))
     last = jnp.asarray(table.last)[which]
@@ -102,7 +104,7 @@ def _blend_sizes(
     lower = jnp.floor(level).astype(jnp.int32)
     upper = jnp.minimum(lower + 1, last)
     # both levels at once: one program of look-ups, not two
-    twice = [jnp.concatenate([x, x]) for x in (which, *place, side)]
+    twice = [jnp.concatenate([x, x]) for x in (which, *texcoord, side)]
     both = twice[0], (twice[1], twice[2]), jnp.concatenate([lower, upper]), twice[3]
     color, opacity = _interpolate_bilinear(textures, *both, cube, pixels, world)
     share = level - lower.astype(level.dtype)
@@ -118,7 +120,7 @@ def _mean(both: Array, share: Array) -> Array:
 def _interpolate_bilinear(
     textures: tuple[Texture, ...],
     which: Array,
-    place: TexCoord,
+    texcoord: TexCoord,
     level: Array,
     side: Array,
     cube: bool,
@@ -126,7 +128,7 @@ def _interpolate_bilinear(
     world: Array,
 ) -> tuple[Vec, Array]:
     """Return the colors interpolated between the four nearest texels of a level."""
-    table, (u, v) = levels_of(textures), place
+    table, (u, v) = levels_of(textures), texcoord
     channels = jnp.asarray(np.array([t.channels for t in textures], np.int32))[which]
     start, width, height = (
         jnp.asarray(x)[level, which] for x in (table.start, table.width, table.height)
@@ -150,13 +152,15 @@ def _interpolate_bilinear(
             row, col = index(y0 + dy, height), index(x0 + dx, width)
             byte = look_up(pixels, start + (row * width + col) * channels + channel, world)
             share = (fx if dx else 1 - fx) * (fy if dy else 1 - fy)
-            total = total + share * _to_linear(textures, which, byte.astype(u.dtype) / 255, c)
+            total = total + share * _linear_channel(textures, which, byte.astype(u.dtype) / 255, c)
         found.append(total)
     opacity = jnp.where(channels == 4, found[3], 1) if len(found) == 4 else jnp.ones_like(u)
     return Vec(*found[:3]), opacity
 
 
-def _to_linear(textures: tuple[Texture, ...], which: Array, value: Array, channel: int) -> Array:
+def _linear_channel(
+    textures: tuple[Texture, ...], which: Array, value: Array, channel: int
+) -> Array:
     """Return the values of a channel in linear space, as they are interpolated."""
     if channel == 3 or not any(t.srgb for t in textures):
         return value

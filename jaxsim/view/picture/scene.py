@@ -15,7 +15,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.ray.surfaces import Surfaces, ray_surfaces
-from jaxsim.view.picture.soft import FlexScene, flex_scene
+from jaxsim.view.picture.deformable import FlexScene, flex_scene
 
 
 class PictureScene(NamedTuple):
@@ -24,14 +24,14 @@ class PictureScene(NamedTuple):
     Attributes:
       solid: surfaces of geoms, with the vertices of the faces of meshes.
       soft: flexes, skins, tendons and rods; None: there are none.
-      normal, place: normal and texture coordinate indices of the corners of all mesh faces, three
-        arrays `[nmeshface]`.
+      normal, texcoord_index: normal and texture coordinate indices of the corners of all mesh
+        faces, three arrays `[nmeshface]`.
     """
 
     solid: Surfaces
     soft: FlexScene | None
     normal: tuple[jax.Array, ...]
-    place: tuple[jax.Array, ...]
+    texcoord_index: tuple[jax.Array, ...]
 
 
 def scene(m: Model, d: Data, geoms: np.ndarray, groups: tuple[bool, ...]) -> PictureScene:
@@ -42,18 +42,20 @@ def scene(m: Model, d: Data, geoms: np.ndarray, groups: tuple[bool, ...]) -> Pic
       geoms: visible geoms.
       groups: visible groups of other objects.
     """
-    normal, place = (tuple(map(jnp.asarray, table)) for table in _of_corners(m.structure))
-    return PictureScene(ray_surfaces(m, geoms), flex_scene(m, d, groups), normal, place)
+    normal, texcoord_index = (
+        tuple(map(jnp.asarray, table)) for table in _corner_indices(m.structure)
+    )
+    return PictureScene(ray_surfaces(m, geoms), flex_scene(m, d, groups), normal, texcoord_index)
 
 
 @cache_by_structure
-def _of_corners(s: Structure) -> tuple[np.ndarray, np.ndarray]:
+def _corner_indices(s: Structure) -> tuple[np.ndarray, np.ndarray]:
     """Return the normal and texture coordinate indices of the corners of all mesh faces, `[3,
     nmeshface]`."""
     starts = s.mesh_normaladr, np.maximum(s.mesh_texcoordadr, 0)
     tables = s.mesh_facenormal, s.mesh_facetexcoord
-    normal, place = (
+    normal, texcoord_index = (
         (np.asarray(t).reshape(-1, 3) + np.repeat(a, s.mesh_facenum)[:, None]).T.astype(np.int32)
         for t, a in zip(tables, starts, strict=True)
     )
-    return normal, place
+    return normal, texcoord_index

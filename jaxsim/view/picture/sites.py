@@ -11,7 +11,7 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import GeomType
-from jaxsim.math import Rot, Vec, concat, select
+from jaxsim.math import Rot, Vec, concat, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
@@ -30,7 +30,7 @@ def visible_sites(s: Structure, sitegroup: tuple[bool, ...]) -> np.ndarray:
     return np.flatnonzero(shown & ((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0)))
 
 
-def with_sites(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, Data]:
+def add_site_geoms(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Model, Data]:
     """Return a model whose last geoms are the sites of some groups, and its poses.
 
     Only for rays and appearance: other fields of its geoms are those of `m`.
@@ -67,7 +67,7 @@ def _site_poses(m: Model, d: Data, sites: np.ndarray) -> tuple[Vec, Rot]:
     mesh = np.where(is_mesh, m.site_dataid[sites], 0)
     here = column(is_mesh, pos)
     shift, quat = gather_static((m.mesh_pos, m.mesh_quat), mesh)
-    return select(here, pos + rot @ shift, pos), select(here, rot @ quat.matrix(), rot)
+    return select_where(here, pos + rot @ shift, pos), select_where(here, rot @ quat.matrix(), rot)
 
 
 @cache_by_structure

@@ -16,18 +16,18 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.enums import GeomType
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.ray import triangle
-from jaxsim.physics.ray.local import lookup as look_up
+from jaxsim.physics.ray.local_rays import gather_by_world as look_up
+from jaxsim.view.picture.deformable import FlexScene, flex_constants, object_of_piece
+from jaxsim.view.picture.deformable import object_colors as thing_colors
 from jaxsim.view.picture.pixels import Beam, PixelHits
 from jaxsim.view.picture.pyramid import TEXTURE_2D, textures_of
 from jaxsim.view.picture.sample import TexCoord, sample_cube, sample_flat
 from jaxsim.view.picture.scene import PictureScene
-from jaxsim.view.picture.soft import FlexScene, flex_constants, object_of_piece
-from jaxsim.view.picture.soft import object_colors as thing_colors
 from jaxsim.view.picture.wrap import WRAP_FUNCTIONS
 
 UNSET_RGBA = (0.5, 0.5, 0.5, 1.0)  # the rgba value that leaves the color to the material
@@ -82,7 +82,8 @@ class RasterPlan:
       texcoord: whether its mesh has texture coordinates.
       sky: texture of the skybox, or NONE.
       pictured, smooth: whether any geom has a texture, or is a mesh.
-      of_thing: texture of each flex, skin and tendon (soft.py), or NONE; only 2D ones are drawn.
+      of_thing: texture of each flex, skin and tendon (deformable.py), or NONE; only 2D ones are
+        drawn.
     """
 
     texture: np.ndarray
@@ -141,25 +142,27 @@ def surface(
     plan, which, soft = plan_of(m), jnp.maximum(seen.geom, 0), scene.soft
     if soft is not None:
         which = jnp.where(seen.piece >= 0, m.ngeom + object_of_piece(m, soft, seen.piece), which)
-    color, opacity, specular, shininess, emission, reflectance = gather(_paint(m, soft), which)
+    color, opacity, specular, shininess, emission, reflectance = gather(
+        _surface_materials(m, soft), which
+    )
     normal, image = seen.normal, None
     near = lax.stop_gradient(beam.plane_hits(seen.way, seen.point, seen.normal))
     if m.ngeom:
-        normal, image = _of_geoms(m, d, plan, scene, seen, near, pixels, world)
+        normal, image = _geom_surfaces(m, d, plan, scene, seen, near, pixels, world)
     if soft is not None and seen.soft is not None:
         here = seen.piece >= 0
-        normal = select(here, seen.soft.shade, normal)
+        normal = select_where(here, seen.soft.shade, normal)
         other = _object_images(m, plan, soft, seen, near, pixels, world)
         if other is not None:
             one = jnp.ones_like(opacity)
-            image = select(here, other, (Vec(one, one, one), one) if image is None else image)
+            image = select_where(here, other, (Vec(one, one, one), one) if image is None else image)
     if image is not None:
         color = Vec(*(a * b for a, b in zip(color.parts, image[0].parts, strict=True)))
         opacity = opacity * image[1]
     return HitSurface(normal, color, specular, shininess, emission, reflectance, opacity)
 
 
-def _of_geoms(
+def _geom_surfaces(
     m: Model,
     d: Data,
     plan: RasterPlan,
@@ -179,7 +182,7 @@ def _of_geoms(
         weights = _weights(m, scene, seen, local, world)
         bent = _smooth(m, plan, scene, seen, weights, rot.T @ seen.normal, world)
         is_mesh = jnp.asarray(m.geom_type == GeomType.MESH)[geom]
-        normal = select(is_mesh & (seen.geom >= 0), rot @ bent, normal)
+        normal = select_where(is_mesh & (seen.geom >= 0), rot @ bent, normal)
     if plan.pictured:
         neighbors = [rot.T @ (point - pos) for point in near]
         image = _image(m, plan, scene, seen, local, neighbors, weights, pixels, world)
@@ -197,12 +200,12 @@ def _object_images(
 ) -> tuple[Vec, Array] | None:
     """Return the texture colors of flexes and skins, with opacity: white without a texture."""
     met, number = seen.soft, flex_constants(m.structure).faces
-    if met is None or not ((plan.of_thing != NO_ID).any() and soft.place):
+    if met is None or not ((plan.of_thing != NO_ID).any() and soft.texcoord_index):
         return None
     face = jnp.clip(seen.piece, 0, number - 1)
     both = m.flex_texcoord, m.skin_texcoord
     table = [jnp.concatenate(_like_each_other(*(x[:, k] for x in both))) for k in range(2)]
-    corners = [look_up(table, jnp.maximum(p[face], 0), world) for p in soft.place]
+    corners = [look_up(table, jnp.maximum(p[face], 0), world) for p in soft.texcoord_index]
     assert soft.points is not None  # objects with texture coordinates have triangles
     corner = [look_up(soft.points.pos, c[face], world) for c in soft.corner]
 
@@ -218,12 +221,12 @@ def _object_images(
     ]
     part_id = jnp.maximum(object_of_piece(m, soft, seen.piece), 0)
     texture = jnp.asarray(plan.of_thing)[part_id]
-    has = (texture != NO_ID) & (soft.place[0][face] >= 0) & (seen.piece < number)
+    has = (texture != NO_ID) & (soft.texcoord_index[0][face] >= 0) & (seen.piece < number)
     which = jnp.maximum(texture, 0)
     at, textures = interpolate(met.weights), textures_of(m.structure)
     color, opacity = sample_flat(textures, which, at, (neighbors[0], neighbors[1]), pixels, world)
     one = jnp.ones_like(opacity)
-    return select(has, color, Vec(one, one, one)), jnp.where(has, opacity, one)
+    return select_where(has, color, Vec(one, one, one)), jnp.where(has, opacity, one)
 
 
 def sky(m: Model, way: Vec, beam: Beam, pixels: Array, world: Array) -> Vec | None:
@@ -240,7 +243,9 @@ def sky(m: Model, way: Vec, beam: Beam, pixels: Array, world: Array) -> Vec | No
     ]
 
 
-def _paint(m: Model, soft: FlexScene | None) -> tuple[Vec, Array, Array, Array, Array, Array]:
+def _surface_materials(
+    m: Model, soft: FlexScene | None
+) -> tuple[Vec, Array, Array, Array, Array, Array]:
     """Return the color, opacity, specular, shininess, emission and reflectance of geoms, then other
     objects."""
     own, material = [m.geom_rgba[:, k] for k in range(4)], m.geom_matid
@@ -313,7 +318,7 @@ def _smooth(
     for weight, index in zip(weights, scene.normal, strict=True):
         own = look_up(m.mesh_normal, index[seen.part], world)
         near = bent | (own.dot(facet) >= _MIN_CORNER_COSINE)
-        total = total + select(near, own, facet).scale(weight)
+        total = total + select_where(near, own, facet).scale(weight)
     return total.normalize()
 
 
@@ -348,17 +353,19 @@ def _image(
         repeat = [gather(r, geom) for r in repeat]
         table, has = tuple(m.mesh_texcoord[:, k] for k in range(2)), of(plan.texcoord)
 
-        def place(p: Vec, weights: tuple[Array, ...] | None) -> TexCoord:
+        def texcoord_at(p: Vec, weights: tuple[Array, ...] | None) -> TexCoord:
             at = _texture_coords(m, plan, geom, p, local, half, repeat, uniform)
             if weights is None or not plan.texcoord.any():
                 return at
-            own = _mean(table, scene.place, seen, weights, world)
+            own = _mean(table, scene.texcoord_index, seen, weights, world)
             u, v = (jnp.where(has, a, b) for a, b in zip(own, at, strict=True))
             return u, v
 
         given = plan.texcoord.any() and weights is not None
-        neighbors = [place(p, _weights(m, scene, seen, p, world) if given else None) for p in near]
-        at = place(local, weights)
+        neighbors = [
+            texcoord_at(p, _weights(m, scene, seen, p, world) if given else None) for p in near
+        ]
+        at = texcoord_at(local, weights)
         color = sample_flat(textures, which, at, (neighbors[0], neighbors[1]), pixels, world)
     if not plan.flat[plan.texture != NO_ID].all():
         span = [
@@ -368,8 +375,8 @@ def _image(
             Vec(*(x / s for x, s in zip(p.parts, span, strict=True))) for p in (local, *near)
         )
         cube = sample_cube(textures, which, way, (right, up), pixels, world)
-        color = select(flat, color, cube)
-    return select(texture != NO_ID, color, plain)
+        color = select_where(flat, color, cube)
+    return select_where(texture != NO_ID, color, plain)
 
 
 def _texture_coords(

@@ -54,7 +54,7 @@ def ours(kind: str, params: str):
 
 
 @pytest.mark.parametrize(("kind", "params"), cases(SAME))
-def test_a_built_in_mesh_is_mujocos(kind, params):
+def test_builtin_mesh_equals_mujoco(kind, params):
     surface = ours(kind, params)
     _, mesh = oracle(kind, params)
     np.testing.assert_allclose(surface.vertex.ravel(), mesh.uservert, **STORED_SINGLE)
@@ -64,7 +64,7 @@ def test_a_built_in_mesh_is_mujocos(kind, params):
 
 
 @pytest.mark.parametrize(("kind", "params"), cases(REFUSED))
-def test_what_mujoco_refuses_is_refused(kind, params):
+def test_parameters_rejected_by_mujoco_are_rejected(kind, params):
     with pytest.raises(ValueError):  # noqa: PT011 - the oracle's own texts
         oracle(kind, params)
     with pytest.raises(AssetError, match=kind):
@@ -81,7 +81,7 @@ def test_sheets_and_open_shells_have_no_volume(kind, params):
 @pytest.mark.parametrize(
     ("kind", "params"), [("cone", "1e9 1"), ("grid", "5e3 5e3 5e3 1 1 1"), ("plate", "1e5 1e5")]
 )
-def test_absurd_sizes_are_refused_before_memory_is_spent(kind, params):
+def test_too_large_sizes_are_rejected_before_allocation(kind, params):
     with pytest.raises(
         AssetError, match="points of a built-in mesh or a scene, the limit is 5000000: use fewer"
     ):

@@ -22,7 +22,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_ray_from_above_meets_the_height(kind):
+def test_ray_from_above_hits_the_height_field(kind):
     """In MuJoCo, from the text that is written: units, sides and signs."""
     ground, spec = KINDS[kind], Spec()
     ground.add_to(spec, "ground", pos=(1, 2, 0.5))
@@ -41,7 +41,7 @@ def test_a_ray_from_above_meets_the_height(kind):
     assert compile_spec(spec).fields["hfield_size"][0][:2] == pytest.approx([2, 1.5])
 
 
-def test_heights_are_what_was_asked_for():
+def test_heights_match_their_parameters():
     rough, slope, stairs = (KINDS[k] for k in ("rough", "slope", "stairs"))
     assert rough.height.shape == (31, 41)
     assert -0.1 <= rough.height.min() < -0.05

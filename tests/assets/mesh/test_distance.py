@@ -6,7 +6,7 @@ from scipy.spatial import ConvexHull
 from tolerance import ROUNDING
 
 from jaxsim.assets.mesh.boxes import BoundingBoxTree
-from jaxsim.assets.mesh.closest import EDGES, INSIDE, Triangles
+from jaxsim.assets.mesh.closest_point import EDGES, INSIDE, Triangles
 from jaxsim.assets.mesh.distance import SurfaceDistance
 from jaxsim.assets.octree.overlap import overlaps_box
 
@@ -34,7 +34,7 @@ def half_spaces(hull: ConvexHull, point: np.ndarray) -> np.ndarray:
     return np.sign((point @ hull.equations[:, :3].T + hull.equations[:, 3]).max(axis=1))
 
 
-def test_acute_corners_have_an_outside():
+def test_points_near_acute_corners_are_outside():
     """Points from which the faces at an acute corner face away are outside too."""
     rng = np.random.default_rng(1)
     hull = ConvexHull(rng.normal(size=(7, 3)) * (3, 1, 0.3))
@@ -109,7 +109,7 @@ def test_boxes_meet_triangles():
     assert 0.1 < np.mean(found) < 0.9
 
 
-def test_what_only_touches_meets():
+def test_touching_boxes_and_triangles_overlap():
     flat = np.array([[[0, 0, 1], [1, 0, 1], [0, 1, 1.0]]])
     assert overlaps_box(flat, np.zeros((1, 3)), np.ones((1, 3)))
     assert not overlaps_box(flat, np.zeros((1, 3)), np.full((1, 3), 0.999))

@@ -111,14 +111,14 @@ def load(name, data):
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_files_that_hold_what_they_claim_are_read(name):
+def test_files_with_true_counts_are_read(name):
     m = load(name, GOOD[name])
     assert m.nmeshvert == 4
     assert m.nmeshface == 4
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_claims_are_refused_before_memory_is_spent(name):
+def test_false_counts_in_headers_are_rejected_before_allocation(name):
     tracemalloc.start()
     try:
         with (

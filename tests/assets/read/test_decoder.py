@@ -51,7 +51,7 @@ def test_files_go_to_the_decoder_of_their_name_or_type(mine):
         np.testing.assert_allclose(found["geom_size"], expected["geom_size"])
 
 
-def test_what_is_built_in_stays(mine):
+def test_builtin_decoders_cannot_be_replaced(mine):
     jaxsim.extend.register_decoder(
         ".mine", mine, content_type="model/mine"
     )  # the same decoder again
@@ -93,7 +93,7 @@ def test_decoders_that_fail_are_one_kind_of_error(returned, message):
 
 
 @pytest.mark.parametrize(("kind", "package"), [("glb", "trimesh"), ("dae", "collada")])
-def test_without_the_extra_it_is_named(monkeypatch, kind, package):
+def test_missing_extra_is_named_in_the_error(monkeypatch, kind, package):
     def missing(name, extra):
         if name == package:
             raise MissingExtra(f"this needs {name}: pip install 'jaxsim-engine[{extra}]'")

@@ -48,7 +48,7 @@ def file(tmp_path):
 
 
 @pytest.mark.parametrize("packing", PACKINGS)
-def test_what_numpy_writes_is_read(file, packing):
+def test_arrays_written_by_numpy_are_read(file, packing):
     path = file(packing, **{name: member(array) for name, array in ARRAYS.items()})
     read = read_npz(path)
     assert list(read) == list(ARRAYS)
@@ -83,7 +83,7 @@ DESCRIPTION = "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }"
         (with_header(DESCRIPTION)[:9], "it ends early|unpack requires"),
     ],
 )
-def test_headers_that_make_no_sense(file, data, message):
+def test_malformed_headers_are_rejected(file, data, message):
     with pytest.raises(ValueError, match=rf"a\.npz: damaged \.npz file: .*({message})"):
         read_npz(file(x=data))
 
@@ -101,7 +101,7 @@ def test_an_encrypted_file_and_an_unknown_packing(file, tmp_path):
             read_npz(path)
 
 
-def test_a_small_file_does_not_become_a_large_array(file):
+def test_decompressed_size_is_limited(file):
     path = file(zipfile.ZIP_DEFLATED, x=member(np.zeros(100_000)), y=member(np.zeros(3)))
     with limits(archive_bytes=99_999):
         with pytest.raises(ValueError, match=r"a\.npz: .* limit is 99999: .* raise the limit by"):

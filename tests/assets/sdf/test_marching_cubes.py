@@ -79,7 +79,7 @@ def test_vertices_are_where_a_linear_field_is_zero():
     assert face.max() == len(vertex) - 1
 
 
-def test_nothing_to_see():
+def test_surface_of_a_constant_field_is_empty():
     vertex, face, normal = marching_cubes(np.ones((2, 3, 4), np.float32))
     assert vertex.shape == face.shape == normal.shape == (0, 3)
 

@@ -96,7 +96,7 @@ def test_numbers(text, value):
 
 
 @pytest.mark.parametrize("text", ["a", ".2a", "1 2", ".", "nan", "inf", "1e999", "0x"])
-def test_no_numbers(text):
+def test_non_numeric_parameters_are_rejected(text):
     with pytest.raises(AssetError, match=r"^radius2='.*' must be"):
         shape_settings(SDF_SHAPES["mujoco.sdf.torus"], {"radius2": text})
 
@@ -110,6 +110,6 @@ def test_no_numbers(text):
         ("gear", {"teeth": "1e300"}, "at most 10000"),
     ],
 )
-def test_no_such_shape(kind, config, words):
+def test_unknown_shape_is_rejected(kind, config, words):
     with pytest.raises(AssetError, match=words):
         shape_settings(SDF_SHAPES[f"mujoco.sdf.{kind}"], config)

@@ -65,7 +65,7 @@ def test_names_it_does_not_serve(web, name):
         read(name)
 
 
-def test_an_unknown_scheme_is_said():
+def test_unknown_scheme_is_reported():
     with pytest.raises(
         ResourceError, match=r"no provider is registered for 'https:', jaxsim\.regis"
     ):
@@ -118,12 +118,12 @@ def test_callbacks_are_functions(name, value):
         register_provider(None, open=open)
 
 
-def test_a_folder_that_is_none_is_the_usual_one(register):
+def test_folder_callback_of_none_uses_the_default(register):
     register("my", open=lambda name: b"", getdir=lambda name: None)
     assert folder_name("my:a/b.xml") == "my:a/"
 
 
-def test_the_first_of_two_failures_is_told(register):
+def test_first_of_two_errors_is_reported(register):
     def fails(handle):
         raise OSError("the cause" if handle == "my:a" else "another")
 

@@ -39,7 +39,7 @@ def test_it_is_a_mapping():
     assert repr(vfs) == "Vfs(['b/c.stl'])"
 
 
-def test_leaving_it_forgets_the_files():
+def test_closing_removes_the_files():
     with Vfs() as vfs:
         vfs["a"] = b"a"
     assert not vfs
@@ -95,7 +95,7 @@ def test_full():
         Vfs(max_files=2).add_archive(zipped(a=b"", b=b"", c=b""))
 
 
-def test_what_is_not_there():
+def test_missing_file_raises():
     """Code -1 of the documentation, of adding and of deleting."""
     vfs = Vfs()
     with pytest.raises(FileNotFoundError, match=r"cannot find 'no\.stl'; looked in '/nowhere/no"):
@@ -198,7 +198,7 @@ def test_look_up_with_and_without_path(stored, asked, tmp_path):
     assert Resources({stored: b"memory"}, str(tmp_path)).read(asked) == b"memory"
 
 
-def test_the_best_match_counts():
+def test_closest_path_match_is_used():
     files = {"a.stl": b"bare", "m/a.stl": b"m", "n/a.stl": b"n", "B.stl": b"B", "x/b.stl": b"b"}
     assert Resources(files).read("n/a.stl") == b"n"
     assert Resources(files, "m").read("a.stl") == b"m"

@@ -10,9 +10,9 @@ import pytest
 
 import jaxsim
 from jaxsim.assets.source.limits import limits
-from jaxsim.cli.input import room
+from jaxsim.cli.input import resource_limits
 from jaxsim.cli.input.controls import make_control
-from jaxsim.cli.problem import InputProblem
+from jaxsim.cli.user_error import InputProblem
 from jaxsim.io.bridge import put_model
 
 XML = """
@@ -70,7 +70,7 @@ def test_random_follows_the_seed(m):
     assert (a != c).all()
 
 
-def test_zero_needs_nothing(m):
+def test_zero_controls_need_no_file(m):
     assert make_control("zero", m, 3, 5, 0) is None
 
 
@@ -79,17 +79,17 @@ def test_file_for_all_worlds(m, file):
     np.testing.assert_array_equal(jax.jit(control.at)(jnp.int32(1)), [[2, 3]] * 3)
 
 
-def test_what_all_worlds_share_is_kept_once(m, file):
+def test_shared_controls_are_stored_once(m, file):
     control = make_control(file(ctrl=np.zeros((4, 2))), m, worlds=1000, steps=4, seed=0)
     assert control.values.nbytes == 4 * 2 * m.qpos0.dtype.itemsize
 
 
 @pytest.mark.parametrize("memory", [100.0, 1500.0])
 def test_controls_that_do_not_fit_in_memory(m, file, monkeypatch, memory):
-    monkeypatch.setattr(room, "memory", lambda: memory)
+    monkeypatch.setattr(resource_limits, "memory", lambda: memory)
     path = file(ctrl=np.zeros((50, 2)))
     with pytest.raises(InputProblem, match=r"ctrl\.npz: (it has 1\.06 kB|the controls need)"):
-        room.check_controls_fit(
+        resource_limits.check_controls_fit(
             argparse.Namespace(ctrl=path), [make_control(path, m, 3, 50, 0), np.zeros(100)]
         )
 
@@ -130,7 +130,7 @@ def test_no_such_file(m):
         make_control("absent.npz", m, 5, 10, 0)
 
 
-def test_no_such_kind(m):
+def test_unknown_kind_of_controls_is_rejected(m):
     with pytest.raises(
         InputProblem, match=r"expected 'random', 'zero' or a file FILE\.npz, got 'rnd'"
     ):

@@ -238,7 +238,7 @@ BODIES = [
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_refused_is_what_mujoco_refuses(seed):
+def test_rejected_files_are_those_mujoco_rejects(seed):
     """Files with bytes changed or left out, and with chunks that may not fit."""
     chance = random.Random(seed)
     for _ in range(150):

@@ -103,7 +103,7 @@ _BODY = '<joint name="j{0}"/><geom name="g{0}" size="1"/><site name="s{0}"/><sit
         '<actuator><general site="sa" refsite="sr"/><general site="sr" refsite="tr"/></actuator>',
     ],
 )
-def test_what_refers_to_a_part_and_to_the_rest(tmp_path, rest):
+def test_references_across_an_attached_part_are_resolved(tmp_path, rest):
     """It is attached with its own part if the rest precedes the `<attach>`."""
     a, r, z = (f'<body name="b{name}">{_BODY.format(name)}</body>' for name in "arz")
     place = '<frame pos="9 0 0"><attach body="br" prefix="p_"/></frame>'

@@ -104,7 +104,7 @@ def test_rules_of_inference(case, rule):
     assert_agrees(_model(tree, compiler=f'inertiafromgeom="{rule}"'))
 
 
-def test_groups_outside_the_range_weigh_nothing():
+def test_geoms_outside_inertiagrouprange_add_no_mass():
     tree = _moving(inside='<geom size="1" group="3"/>')
     assert_agrees(_model(tree, compiler='inertiagrouprange="0 2"'))
 

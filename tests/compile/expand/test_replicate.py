@@ -84,7 +84,7 @@ def test_what_refers_to_the_inside_and_the_outside(rest):
         ),
     ],
 )
-def test_what_stands_after_the_copies_is_unknown_to_them(model, word):
+def test_elements_after_a_replicate_cannot_be_referenced_by_copies(model, word):
     assert_refused(model, word)
 
 

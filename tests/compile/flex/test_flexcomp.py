@@ -250,7 +250,7 @@ def test_the_body_around_needs_a_name():
 
 
 @pytest.mark.parametrize("dof", ["full", "trilinear"])
-def test_what_hangs_free_is_not_put_on_a_moving_body(dof):
+def test_unpinned_flexcomp_on_a_moving_body_is_rejected(dof):
     comp = flexcomp(f'dim="3" count="2 2 2" dof="{dof}"')
     body = '<body name="a"><joint/><geom size="1"/><body name="b">{}</body></body>'
     assert_refused(scene(body.format(comp)), "pin", "'a'")

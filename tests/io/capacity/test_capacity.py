@@ -8,8 +8,8 @@ import pytest
 import jaxsim
 from jaxsim.enums import GeomType, WarningType
 from jaxsim.io.bridge import put_model
-from jaxsim.io.capacity.near import near_at_start
-from jaxsim.io.capacity.start import boxes_at_start
+from jaxsim.io.capacity.initial_poses import boxes_at_start
+from jaxsim.io.capacity.near_pairs import near_at_start
 from jaxsim.physics.collision.candidates.plan import collision_layout
 
 BALLS = "".join(

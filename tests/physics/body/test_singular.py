@@ -83,7 +83,7 @@ DEPENDENT = {
 
 @pytest.mark.parametrize("platform", ["cpu", "tpu"])
 @pytest.mark.parametrize("case", DEPENDENT)
-def test_dependent_axes_of_a_body_count(case, platform):
+def test_dependent_joint_axes_are_counted(case, platform):
     """Pivots decide on a CPU, the axes alone on accelerators."""
     joints, turned = DEPENDENT[case]
     mj = mujoco.MjModel.from_xml_string(f"""<mujoco><worldbody>

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.physics.collision.compact import first_ranked, first_true, select_deepest, sort_by_rank
+from jaxsim.physics.collision.compact import (
+    compact_ranked,
+    compact_true,
+    select_deepest,
+    sort_by_rank,
+)
 
 pytestmark = pytest.mark.kernels
 
@@ -19,7 +24,7 @@ def test_first_true_items_in_order(worlds, size):
     order = rng.permutation(n)
     for density in (0, 0.2, 0.7, 1):
         mask = rng.random((n, *worlds)) < density
-        found, count = jax.jit(lambda m: first_true(m, order, size))(jnp.asarray(mask))
+        found, count = jax.jit(lambda m: compact_true(m, order, size))(jnp.asarray(mask))
         assert found.shape == (size, *worlds)
         assert count.shape == (1, *worlds)
         for w in np.ndindex(worlds):
@@ -40,7 +45,7 @@ def test_the_first_by_rank(platform):
     rank = rng.integers(0, 5, (n, worlds), dtype=np.int32)
     mask = rng.random((n, worlds)) < 0.5
     with jaxsim.for_platform(platform):
-        found, count = jax.jit(lambda a, b: first_ranked(a, order, lambda: b, n))(mask, rank)
+        found, count = jax.jit(lambda a, b: compact_ranked(a, order, lambda: b, n))(mask, rank)
     for w in range(worlds):
         wanted = sorted((i for i in order if mask[i, w]), key=lambda i, w=w: rank[i, w])
         assert count[0, w] == len(wanted)

@@ -174,7 +174,7 @@ def test_override_replaces_the_parameters_of_all_contacts():
         assert (np.asarray(out.contact.includemargin)[: state.ncon] == 0.013).all()
 
 
-def test_what_has_no_room_is_counted():
+def test_contacts_beyond_capacity_are_counted():
     """Four slots keep the four deepest contacts, in order, and the others are counted."""
     mj = _heap(0)
     overflows = 0
@@ -193,7 +193,7 @@ def test_what_has_no_room_is_counted():
     assert overflows  # in some state the first four are not the deepest
 
 
-def test_what_just_touches_is_listed_once(monkeypatch):
+def test_touching_geoms_have_one_contact(monkeypatch):
     """At a distance of 0, of which rounding decides: each contact that is counted is another."""
     monkeypatch.setitem(PLATFORMS, "cpu", PLATFORMS["cpu"]._replace(fuses_calls=False))
     ball = '<body pos="-.2 -.2 1.8"><freejoint/><geom size=".1"/></body>'

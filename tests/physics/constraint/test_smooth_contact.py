@@ -82,7 +82,7 @@ def test_the_force_is_that_of_the_formula(solref):
     np.testing.assert_allclose(found, expected, **SOLVER)
 
 
-def test_what_is_not_felt_is_small():
+def test_distant_contact_force_is_small():
     """At the end of the reach the force is below 1e-4 of what it is in touch."""
     m = ball()
     heights = H * jnp.array([0.0, SMOOTHING_CUTOFF - 1e-6, SMOOTHING_CUTOFF + 1e-6])
@@ -289,7 +289,7 @@ def test_single_precision_has_finite_derivatives():
 # the switch
 
 
-def test_off_is_the_program_of_today():
+def test_zero_smoothing_compiles_the_same_program():
     def program(m):
         return str(jax.make_jaxpr(jaxsim.step)(m, jaxsim.make_data(m)))
 

@@ -11,7 +11,7 @@ from states import stack
 from tolerance import DIFFERENCE, FLOAT32, ROUNDING
 
 import jaxsim
-from jaxsim.physics.flex.flow import det, isochoric_shift
+from jaxsim.physics.flex.return_mapping import det, isochoric_shift
 
 pytestmark = pytest.mark.long
 
@@ -140,7 +140,7 @@ def test_a_spring_that_is_disabled_does_not_yield():
     np.testing.assert_array_equal(state.plastic, d.plastic)
 
 
-def test_a_threshold_of_zero_lets_all_flow():
+def test_zero_yield_threshold_flows_completely():
     mj, state, m, d, step = small()
     mj.flex_yield[:] = 0
     mujoco.mj_step(mj, state)

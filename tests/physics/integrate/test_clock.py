@@ -13,7 +13,7 @@ import jaxsim
 from jaxsim.envs.tasks import trot
 from jaxsim.io.bridge import get_data, put_data, put_model
 from jaxsim.math.exact import add, cycle_fraction, two_sum
-from jaxsim.model.places import time_indices
+from jaxsim.model.indices import time_indices
 
 pytestmark = pytest.mark.kernels
 

@@ -76,7 +76,7 @@ def functions() -> set[str]:
     return found - NOT_OF_A_STATE
 
 
-def test_all_of_them_are_here():
+def test_all_query_functions_accept_names():
     assert functions() == set(GIVEN)
 
 

@@ -96,7 +96,7 @@ def test_in_single_precision():
     assert jax.eval_shape(in_all_worlds(one), single(m), single(d)).dtype == jnp.float32
 
 
-def test_what_there_is_not():
+def test_unknown_objects_are_rejected():
     _, _, m, d = pair()
     d = world(d, 0)
     with pytest.raises(ValueError, match="object_velocity: objtype: expected one of 'body', "):

@@ -149,7 +149,7 @@ def test_a_distance_that_is_not_known_is_refused():
     assert any("geom 'ring', whose distance is not known" in r[2] for r in m.unsupported)
 
 
-def test_what_no_ray_can_see_need_not_be_known():
+def test_invisible_sdf_needs_no_distance_function():
     """A geom of the body of the sensor, with a plugin's mesh and without the plugin."""
     plugin = '<plugin plugin="mujoco.sdf.torus"/>'
     xml = f"""<mujoco><extension>{plugin}</extension>

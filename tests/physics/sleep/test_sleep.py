@@ -436,7 +436,7 @@ def test_without_the_flag_there_is_no_trace_of_sleep():
         jaxsim.forward(ours(), d)
 
 
-def test_all_wake_when_the_flag_goes_off(asleep):
+def test_disabling_the_sleep_flag_wakes_all_trees(asleep):
     opt = asleep.m.opt
     off = opt.enableflags & ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
     m = asleep.m.replace(opt=opt.replace(enableflags=off))

@@ -9,8 +9,8 @@ from physics import oracle
 from states import random_state
 from tolerance import SOLVER
 
+from jaxsim.physics.collision.contact_list import contacts_from_list
 from jaxsim.physics.collision.driver import CollisionResult
-from jaxsim.physics.collision.listed import from_list
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.sensor.sensor import all_sensors
 
@@ -70,7 +70,9 @@ def build(
 
 def given_contacts(m, d) -> CollisionResult:
     """The oracle's contacts as the constraint rows and sensors take them."""
-    return CollisionResult(from_list(m, d.contact), d.ncon, jnp.zeros_like(d.ncon), packed=True)
+    return CollisionResult(
+        contacts_from_list(m, d.contact), d.ncon, jnp.zeros_like(d.ncon), packed=True
+    )
 
 
 def stage(m, d):

@@ -79,7 +79,7 @@ def rows(kind: str) -> tuple:
 def test_a_row_that_has_crossed_nothing_is_one_quadratic(kind):
     """Newton's method ends at a full step if no row changes its state."""
     cost, r, v, step = rows(kind)
-    line = cost.along(r, v)
+    line = cost.restrict_to_line(r, v)
 
     end = jax.tree.map(lambda a, b: a + step * b, r, v)
     change = cost.at(end).cost - cost.at(r).cost

@@ -11,9 +11,9 @@ from view.visitor import CAMERA, Visitor
 
 import jaxsim
 from jaxsim.cli import main
-from jaxsim.view.browser import guarded
-from jaxsim.view.browser.guard import Guard, is_loopback
-from jaxsim.view.browser.guarded import NotGuarded
+from jaxsim.view.browser import guarded_server
+from jaxsim.view.browser.access_control import Guard, is_loopback
+from jaxsim.view.browser.guarded_server import NotGuarded
 from jaxsim.view.browser.live import Live
 from jaxsim.view.browser.server import ExposedWarning, HostUnknown, close_server, open_server
 
@@ -232,7 +232,7 @@ def test_a_message_beyond_the_limit_ends_the_connection(server):
             listen(entered)
 
 
-def test_values_that_no_hand_could_give_are_left_out(page, server):
+def test_out_of_range_widget_values_are_ignored(page, server):
     with Visitor(server) as visitor:
         visitor.wait(lambda: any(c["label"] == "push" for c in visitor.controls.values()))
         ids = {c["label"]: u for u, c in visitor.controls.items() if c["label"]}
@@ -341,7 +341,7 @@ def test_a_server_that_cannot_be_guarded_is_not_opened(monkeypatch):
         open_server(0)
     monkeypatch.undo()
     # and one that reads them, but answers all the same
-    monkeypatch.setattr(guarded.Guard, "refusal", lambda *_: None)
+    monkeypatch.setattr(guarded_server.Guard, "refusal", lambda *_: None)
     with pytest.raises(NotGuarded, match="the page would be open to all"):
         open_server(0)
 

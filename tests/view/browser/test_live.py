@@ -155,7 +155,7 @@ def pull_and_turn(visitor, world, at):
     visitor.wait(lambda: int(world.held.active) == 0)
 
 
-def test_a_fault_is_told(m, monkeypatch):
+def test_simulation_error_is_shown_on_the_page(m, monkeypatch):
     """A page that stops reports the reason."""
     from jaxsim.view.browser import simulation
 

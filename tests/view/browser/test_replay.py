@@ -45,7 +45,7 @@ def turned(angle: float) -> np.ndarray:
     return np.array([np.cos(angle / 2), 0, np.sin(angle / 2), 0])
 
 
-def test_a_fault_is_told(m, motion, monkeypatch):
+def test_replay_error_is_shown_on_the_page(m, motion, monkeypatch):
     """A page that stops reports the reason."""
 
     def broken(*_):

@@ -10,9 +10,9 @@ from view.visitor import Visitor
 
 import jaxsim
 from jaxsim.view import Viewer
+from jaxsim.view.browser.draw.contacts import Touching
 from jaxsim.view.browser.draw.marks import optical_rotation, tendon_lines
 from jaxsim.view.browser.draw.poses import Posing, pose_state
-from jaxsim.view.browser.draw.touch import Touching
 from jaxsim.view.browser.server import PortInUse
 
 MODEL = """
@@ -197,7 +197,7 @@ def test_it_listens_on_this_machine_only_and_ends(m):
         viewer.show(jaxsim.make_data(m))
 
 
-def test_a_fault_is_told(m, d, monkeypatch):
+def test_drawing_error_is_shown_on_the_page(m, d, monkeypatch):
     """A page that stops reports the reason, and so does `show`."""
 
     def broken(*_):

@@ -150,24 +150,24 @@ def make_mesh(
     )
 
 
-def _exact(vertex: np.ndarray, face: np.ndarray) -> Mass:
+def _exact_mass(vertex: np.ndarray, face: np.ndarray) -> Mass:
     check_orientation(face)
     return solid(vertex, face, signed=True)
 
 
-def _hull(vertex: np.ndarray, face: np.ndarray) -> Mass:
+def _hull_mass(vertex: np.ndarray, face: np.ndarray) -> Mass:
     return solid(vertex, face, signed=True)
 
 
-def _legacy(vertex: np.ndarray, face: np.ndarray) -> Mass:
+def _legacy_mass(vertex: np.ndarray, face: np.ndarray) -> Mass:
     return solid(vertex, face, signed=False)
 
 
 # For each keyword of `inertia`: whether to use the faces of the hull, and the function of mass
 # properties.
 _INERTIA_MODES: dict[str, tuple[bool, Callable[[np.ndarray, np.ndarray], Mass]]] = {
-    "convex": (True, _hull),
-    "exact": (False, _exact),
-    "legacy": (False, _legacy),
+    "convex": (True, _hull_mass),
+    "exact": (False, _exact_mass),
+    "legacy": (False, _legacy_mass),
     "shell": (False, shell),
 }

@@ -36,7 +36,7 @@ def mesh_fields(meshes: list[Mesh]) -> dict[str, Any]:
         parts: list[np.ndarray] = [of(mesh).astype(dtype) for mesh in meshes]
         found[f"mesh_{name}"] = _concatenate(parts, dtype, _WIDTHS.get(name, 3))
         if name not in ("facenormal", "facetexcoord"):
-            found |= _addresses(name, [len(part) for part in parts])
+            found |= _part_addresses(name, [len(part) for part in parts])
     # a mesh without texture coordinates has no address for them
     found["mesh_texcoordadr"][found["mesh_texcoordnum"] == 0] = -1
     return found | _hull_fields(meshes)
@@ -46,7 +46,7 @@ def _hull_fields(meshes: list[Mesh]) -> dict[str, Any]:
     """Return the convex hulls and their polygons; a mesh that cannot collide has none."""
     sides = [_no_polygons(mesh) if mesh.hull is None else mesh.surface.polygons for mesh in meshes]
     pairs = list(zip(meshes, sides, strict=True))
-    graphs = [_graph(mesh) for mesh in meshes]
+    graphs = [_hull_graph(mesh) for mesh in meshes]
     kept = np.array([mesh.hull is not None for mesh in meshes], bool)
     polyvertnum = _concatenate([p.num for p in sides], np.int32)
     mapnum = _concatenate([p.mapnum for p in sides], np.int32)
@@ -80,7 +80,7 @@ def _no_polygons(mesh: Mesh) -> Polygons:
     return Polygons(np.zeros((0, 3)), empty, empty, np.zeros(len(mesh.vertex), np.int32), empty)
 
 
-def _graph(mesh: Mesh) -> np.ndarray:
+def _hull_graph(mesh: Mesh) -> np.ndarray:
     if mesh.hull is None:
         return np.zeros(0, np.int32)
     return mesh.hull.graph(mesh.placement.orient_faces(mesh.hull.face))
@@ -90,7 +90,7 @@ def _extrema(mesh: Mesh) -> np.ndarray:
     return np.zeros(27, np.int32) if mesh.hull is None else mesh.hull.extrema(mesh.vertex)
 
 
-def _addresses(name: str, num: list[int]) -> dict[str, Any]:
+def _part_addresses(name: str, num: list[int]) -> dict[str, Any]:
     """Return `nmesh<name>`, and the address and length of the part of each mesh."""
     return {
         f"nmesh{name}": sum(num),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.mesh.fit import AROUND_BOX, TO_INERTIA, inertia_box
+from jaxsim.assets.mesh.fit_primitive import AROUND_BOX, TO_INERTIA, inertia_box
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.placed import pose_of
+from jaxsim.compile.geometry.element_pose import pose_of
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.primitive import Solid, primitive
 from jaxsim.compile.geometry.quaternion import IDENTITY

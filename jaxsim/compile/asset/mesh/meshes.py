@@ -129,11 +129,11 @@ def _surface(c: Compilation, element: SpecElement, shared: _SharedSurfaces) -> M
         made = plugin_surface(c, element)
         if made is None:
             return None
-        surface = dataclasses.replace(made, texcoord=_list(element, "texcoord", 2))
+        surface = dataclasses.replace(made, texcoord=_attribute_rows(element, "texcoord", 2))
     elif kind != "none":
         surface = builtin_surface(kind, _params(element))
     elif file is None:
-        surface = _inline(element)
+        surface = _inline_surface(element)
     elif element.get("vertex") is not None:
         raise AssetError("both file and vertex give its vertices; remove one of them")
     else:
@@ -155,10 +155,10 @@ def _params(element: SpecElement) -> np.ndarray:
     return np.zeros(0) if params is None else np.atleast_1d(np.asarray(params, float))
 
 
-def _inline(element: SpecElement) -> Surface:
+def _inline_surface(element: SpecElement) -> Surface:
     """Return the surface given by the lists of an element, in single precision as in a file."""
     lists = {
-        attr: _list(element, attr, width)
+        attr: _attribute_rows(element, attr, width)
         for attr, width in (("vertex", 3), ("face", 3), ("normal", 3), ("texcoord", 2))
     }
     face, vertex = lists["face"], lists["vertex"]
@@ -170,7 +170,7 @@ def _inline(element: SpecElement) -> Surface:
     )
 
 
-def _list(element: SpecElement, attr: str, width: int) -> np.ndarray | None:
+def _attribute_rows(element: SpecElement, attr: str, width: int) -> np.ndarray | None:
     """Return an attribute as rows of `width` numbers, None if it is not set."""
     value = element.get(attr)
     if value is None:

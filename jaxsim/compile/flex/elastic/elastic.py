@@ -57,18 +57,18 @@ def elastic_fields(c: Compilation, flexes: Sequence[Flex]) -> dict[str, np.ndarr
     c.fields["nplastic"] = start + sum(size)
     return {
         "flex_stiffness": np.concatenate([*stiffness, np.zeros(0)]),
-        "flex_stiffnessadr": _addresses([len(s) for s in stiffness]),
+        "flex_stiffnessadr": _part_addresses([len(s) for s in stiffness]),
         "nflexstiffness": sum(len(s) for s in stiffness),
         "flex_bending": np.concatenate([*bending, np.zeros(0)]),
-        "flex_bendingadr": _addresses([len(b) for b in bending]),
+        "flex_bendingadr": _part_addresses([len(b) for b in bending]),
         "nflexbending": sum(len(b) for b in bending),
         "flex_yield": np.array([yield_strains(f) for f in flexes]).reshape(-1, 2),
         "flex_plasticmode": mode,
-        "flex_plasticadr": _addresses(size, start),
+        "flex_plasticadr": _part_addresses(size, start),
     }
 
 
-def _addresses(sizes: list[int], start: int = 0) -> np.ndarray:
+def _part_addresses(sizes: list[int], start: int = 0) -> np.ndarray:
     """Return the start addresses of concatenated parts; -1 for empty ones."""
     size = np.array(sizes, int)
     return np.where(size > 0, start + np.cumsum(size) - size, -1).astype(np.int32)
@@ -158,7 +158,7 @@ def _parallel(wall: Wall | None, other: Wall | None) -> bool:
 def _material(f: Flex) -> tuple[np.ndarray, float, float]:
     """Return element volumes at rest [m^3] and Lame's parameters [Pa]; plane stress in a shell."""
     E, nu = f.elasticity.get("young"), f.elasticity.get("poisson")
-    side = f.place[f.elem[:, 1:]] - f.place[f.elem[:, :1]]
+    side = f.rest_position[f.elem[:, 1:]] - f.rest_position[f.elem[:, :1]]
     mu = E / (2 * (1 + nu))
     if f.dim == 3:
         lam = E * nu / ((1 + nu) * (1 - 2 * nu))
@@ -170,7 +170,7 @@ def _material(f: Flex) -> tuple[np.ndarray, float, float]:
 def _dual_tensors(f: Flex) -> np.ndarray:
     """Return T_i of each edge of each element, in its own frame, (nelem, nedge, dim, dim)."""
     edge = f.topology.edge[f.topology.elemedge]
-    E = f.place[edge[:, :, 1]] - f.place[edge[:, :, 0]]
+    E = f.rest_position[edge[:, :, 1]] - f.rest_position[edge[:, :, 0]]
     if f.dim == 2:
         E = np.einsum("ndk,nek->ned", _planes(f), E)
     # A symmetric tensor is a vector of its entries; E.T E is linear in it.
@@ -185,7 +185,7 @@ def _dual_tensors(f: Flex) -> np.ndarray:
 
 def _planes(f: Flex) -> np.ndarray:
     """Return two unit vectors that span each triangle, (nelem, 2, 3)."""
-    side = f.place[f.elem[:, 1:]] - f.place[f.elem[:, :1]]
+    side = f.rest_position[f.elem[:, 1:]] - f.rest_position[f.elem[:, :1]]
     first = side[:, 0] / np.linalg.norm(side[:, 0], axis=1, keepdims=True)
     second = side[:, 1] - np.sum(side[:, 1] * first, axis=1, keepdims=True) * first
     return np.stack([first, second / np.linalg.norm(second, axis=1, keepdims=True)], axis=1)
@@ -203,14 +203,14 @@ def _bending(f: Flex) -> np.ndarray:
         return np.zeros(0)
     numbers = np.zeros((len(f.topology.edge), _PER_EDGE))
     inner = np.flatnonzero(f.topology.flap[:, 1] >= 0)
-    hinge = f.place[np.concatenate([f.topology.edge, f.topology.flap], axis=1)[inner]]
+    hinge = f.rest_position[np.concatenate([f.topology.edge, f.topology.flap], axis=1)[inner]]
     rigidity = plate_rigidity(E, nu, f.elasticity.get("thickness"))
     x0, x1, x2, x3 = np.moveaxis(hinge, 1, 0)
     area = _area(x0, x1, x2) + _area(x0, x1, x3)
     near = _cot(x1 - x0, x2 - x0), _cot(x1 - x0, x3 - x0)
     far = _cot(x0 - x1, x2 - x1), _cot(x0 - x1, x3 - x1)
     k = np.stack([far[0] + far[1], near[0] + near[1], -near[0] - far[0], -near[1] - far[1]], axis=1)
-    cosine, sine = _fold(x0, x1, x2, x3)
+    cosine, sine = _dihedral_cos_sin(x0, x1, x2, x3)
     scale = rigidity / area
     form = (scale * cosine)[:, None, None] * k[:, :, None] * k[:, None, :]
     numbers[inner, :16] = form.reshape(-1, 16)
@@ -223,7 +223,7 @@ def _area(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
 
 
-def _fold(x0, x1, x2, x3) -> tuple[np.ndarray, np.ndarray]:
+def _dihedral_cos_sin(x0, x1, x2, x3) -> tuple[np.ndarray, np.ndarray]:
     """Return cosine and sine of the dihedral angle of two triangles with the edge (x0, x1)."""
     first, second = np.cross(x1 - x0, x2 - x0), np.cross(x3 - x0, x1 - x0)
     size = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)

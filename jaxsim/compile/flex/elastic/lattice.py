@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.assets.builtin.lattice import LatticePoints
-from jaxsim.compile.flex.filling import filling, with_void
+from jaxsim.compile.flex.filling import add_void_density, filling
 from jaxsim.compile.flex.flex import Flex
 
 
@@ -30,12 +30,12 @@ def lattice_stiffness(f: Flex, mu: float, lam: float) -> np.ndarray:
     if f.dim == 1:  # a rod fills its cells
         content, filled = full, np.ones(int(np.prod(f.cellcount)), bool)
     else:
-        points = LatticePoints(f.dim, f.place, f.elem)
+        points = LatticePoints(f.dim, f.rest_position, f.elem)
         content, filled = filling(
             points, box, f.cellcount, f.order, lambda t: lagrange(node, t)[0], 2 * f.order
         )
     size = (box[1] - box[0]) / f.cellcount
-    weights = np.where(filled[:, None], with_void(content, full), 0.0) * np.prod(size)
+    weights = np.where(filled[:, None], add_void_density(content, full), 0.0) * np.prod(size)
     form = _forms(node, f.order, size, mu, lam)
     return -(weights @ form.reshape(len(form), -1)).ravel()
 

@@ -45,7 +45,7 @@ def _check_hinges(c: Compilation, f: Flex) -> None:
     """Report a rod that folds back on itself, where the curvature is undefined."""
     for v, near in _neighbors(f).items():
         if len(near) == 2:
-            first, second = f.place[near] - f.place[v]
+            first, second = f.rest_position[near] - f.rest_position[v]
             along = np.linalg.norm(first) * np.linalg.norm(second)
             if first @ second > (1 - _FOLDED_TOLERANCE) * along:
                 c.fault(f.element, f"the rod folds back on itself at vertex {v}; move it apart")
@@ -93,8 +93,8 @@ def _untwisted_vertices(f: Flex) -> list[np.ndarray]:
         before = next(v for v in inner[a] if v != b)
         after = next(v for v in inner[b] if v != a)
         bend = [weak / vertex[v][0] / shares[v] for v in (a, b)]
-        cosine, sine = _dihedral(*f.place[[before, a, b, after]])
-        k = torsion / (2 * np.linalg.norm(f.place[b] - f.place[a]))
+        cosine, sine = _dihedral(*f.rest_position[[before, a, b, after]])
+        k = torsion / (2 * np.linalg.norm(f.rest_position[b] - f.rest_position[a]))
         curvatures = (vertex[a][1], vertex[b][1])
         records.append(
             np.array([before, a, b, after, *bend, *curvatures, k * cosine, k * sine], float)
@@ -119,7 +119,10 @@ def _neighbors(f: Flex) -> dict[int, list[int]]:
 
 def _vertex(f: Flex, before: int, at: int, after: int) -> tuple[float, float]:
     """Return the sum of the lengths of the two edges of a vertex [m], and its curvature at rest."""
-    first, second = f.place[at] - f.place[before], f.place[after] - f.place[at]
+    first, second = (
+        f.rest_position[at] - f.rest_position[before],
+        f.rest_position[after] - f.rest_position[at],
+    )
     angle = np.arctan2(np.linalg.norm(np.cross(first, second)), first @ second)
     length = float(np.linalg.norm(first) + np.linalg.norm(second))
     return length, float(2 * np.tan(0.5 * angle)) if angle > _STRAIGHT_ANGLE else 0.0

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.envs.core.current import refresh_world
+from jaxsim.envs.core.current_results import refresh_world
 from jaxsim.envs.reward import tolerance
 from jaxsim.envs.tasks.suite.base import SuiteTask, random_joints, small_control
 from jaxsim.math.guard import safe_sqrt

@@ -41,9 +41,9 @@ def may_collide(
     # Replace types without a closed-form support width by their bounding boxes.
     a, b = gather_static(geoms, geom1), gather_static(geoms, geom2)
     if kind is None:
-        a, b, kind = _as_box(a), _as_box(b), (GeomType.BOX, GeomType.BOX)
+        a, b, kind = _bounding_box(a), _bounding_box(b), (GeomType.BOX, GeomType.BOX)
     elif kind[1] not in EXTENT_FUNCTIONS:
-        b, kind = _as_box(b), (kind[0], GeomType.BOX)
+        b, kind = _bounding_box(b), (kind[0], GeomType.BOX)
     offset = b.pos - a.pos
     # Against a plane the only separating axis is its normal.
     if kind[0] == GeomType.PLANE:
@@ -66,7 +66,7 @@ def may_collide(
     return passed
 
 
-def _as_box(g: PlacedGeoms) -> PlacedGeoms:
+def _bounding_box(g: PlacedGeoms) -> PlacedGeoms:
     """Return the bounding box of a geom, as a box."""
     assert g.box is not None
     center, half = g.box
@@ -77,11 +77,11 @@ def _normals(g: PlacedGeoms, geom_type: int) -> tuple[Vec, ...]:
     return g.rot.cols if geom_type == GeomType.BOX else ()
 
 
-def _round(g: PlacedGeoms, line: Vec, length: Array) -> Array:
+def _round_support(g: PlacedGeoms, line: Vec, length: Array) -> Array:
     return g.size.x * length
 
 
-def _long(g: PlacedGeoms, line: Vec, length: Array) -> Array:
+def _capsule_support(g: PlacedGeoms, line: Vec, length: Array) -> Array:
     """Return the support width of a capsule, which also bounds the cylinder in it."""
     return g.size.y * jnp.abs(g.axis.dot(line)) + g.size.x * length
 
@@ -97,9 +97,9 @@ def _box(g: PlacedGeoms, line: Vec, length: Array | float) -> Array:
 
 # support width of a geom from its center along an axis, times the length of the axis
 EXTENT_FUNCTIONS: dict[int, Callable] = {
-    GeomType.SPHERE: _round,
-    GeomType.CAPSULE: _long,
+    GeomType.SPHERE: _round_support,
+    GeomType.CAPSULE: _capsule_support,
     GeomType.ELLIPSOID: _ellipsoid,
-    GeomType.CYLINDER: _long,
+    GeomType.CYLINDER: _capsule_support,
     GeomType.BOX: _box,
 }

@@ -1,12 +1,12 @@
 """Default capacities: contacts of a world, and near pairs of geoms that reach the narrow phase.
 
 The estimate counts the contact points of bodies at rest: four for a box, two for a capsule, one for
-a sphere; for a free body of several geoms, all points on one side of it (`io/capacity/rest.py`).
-Free bodies are often piled up, so each also carries another. On a height field every prism that is
-touched has a contact: all prisms under a geom; under a round geom, those below a third of its
-width, which it touches at a penetration of a twentieth of its radius. Contacts of `sdf` geoms are
-searched from several starting points, most of which end in a contact. The capacity is never below
-the number of candidate contacts in the initial state.
+a sphere; for a free body of several geoms, all points on one side of it
+(`io/capacity/resting_contacts.py`). Free bodies are often piled up, so each also carries another.
+On a height field every prism that is touched has a contact: all prisms under a geom; under a round
+geom, those below a third of its width, which it touches at a penetration of a twentieth of its
+radius. Contacts of `sdf` geoms are searched from several starting points, most of which end in a
+contact. The capacity is never below the number of candidate contacts in the initial state.
 """
 
 import math
@@ -55,7 +55,7 @@ def contact_capacity(s: Structure, pairs: GeomPairs, most: int, starts: int) -> 
             points = (
                 starts if many else REST_POINTS.get(GeomType(s.geom_type[g]), DEFAULT_REST_POINTS)
             )
-            points = max(points, _on_field(s, g)) if int(g) in on_field else points
+            points = max(points, _hfield_contacts(s, g)) if int(g) in on_field else points
             points = max(points, int(s.body_rest[body]))
             rest[body] = max(rest.get(body, 0), points)
     # Sum over the bodies; free bodies may be piled up, links of robots touch little else.
@@ -93,7 +93,7 @@ def pair_budget(
     return min(len(of_kind), max(_MAX_UNTESTED_PAIRS, neighbors, start))
 
 
-def _on_field(s: Structure, geom: int) -> int:
+def _hfield_contacts(s: Structure, geom: int) -> int:
     """Return the number of contacts of a geom at rest on a height field."""
     prisms = int(s.geom_prismnum[geom])
     return max_prism_contacts(

@@ -83,7 +83,7 @@ def candidate_pairs(s: Structure, flags: int) -> GeomPairs:
     named, found = _pair_elements(s), _body_pairs(s, flags)
     ngeom = len(s.geom_bodyid)
     # An explicit <pair> replaces the pair that the filters would select.
-    free = ~np.isin(_unordered(found, ngeom), _unordered(named, ngeom))
+    free = ~np.isin(_unordered_key(found, ngeom), _unordered_key(named, ngeom))
     g1, g2, dim, predefined = (
         np.concatenate([a, b[free]]) for a, b in zip(named, found, strict=True)
     )
@@ -106,7 +106,7 @@ def unique_ids(*ids: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.bincount(np.concatenate(ids)))
 
 
-def _unordered(pairs: _Found, ngeom: int) -> np.ndarray:
+def _unordered_key(pairs: _Found, ngeom: int) -> np.ndarray:
     """Return a key for each pair that does not depend on the order of its geoms."""
     low = np.minimum(pairs.geom1, pairs.geom2).astype(np.int64)
     return low * ngeom + np.maximum(pairs.geom1, pairs.geom2)
@@ -131,7 +131,7 @@ def _body_pairs(s: Structure, flags: int) -> _Found:
         b1, b2 = (a.ravel() for a in np.meshgrid(some, bodies))
         b1, b2 = b1[b1 < b2], b2[b1 < b2]
         collide = _bodies_collide(s, b1, b2, flags)
-        g1, g2 = _of_bodies(s, b1[collide], b2[collide])
+        g1, g2 = _expand_body_pairs(s, b1[collide], b2[collide])
         asked = (
             _filter_callback_pairs(s, g1, g2) if flags & FILTERED_BIT else _compatible(s, g1, g2)
         )
@@ -140,7 +140,9 @@ def _body_pairs(s: Structure, flags: int) -> _Found:
     return _Found(g1, g2, _dim(s, g1, g2), np.full(len(g1), -1))
 
 
-def _of_bodies(s: Structure, b1: np.ndarray, b2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _expand_body_pairs(
+    s: Structure, b1: np.ndarray, b2: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Expand pairs of bodies into all pairs of their geoms."""
     n1, n2 = s.body_geomnum[b1], s.body_geomnum[b2]
     number = n1 * n2

@@ -23,7 +23,7 @@ from jaxsim.physics.collision.candidates.table import (
     PairCollider,
     speculative_collider,
 )
-from jaxsim.physics.collision.candidates.user import model_colliders, user_rows
+from jaxsim.physics.collision.candidates.user_colliders import model_colliders, user_rows
 from jaxsim.physics.collision.flex.pairs import flex_pairs
 from jaxsim.physics.collision.flex.plan import SoftGroup, rank_contacts, soft_capacity, soft_groups
 from jaxsim.physics.topology import ancestors
@@ -72,7 +72,7 @@ class CollisionLayout(NamedTuple):
       ahead: groups of speculative contacts, only with the flag `speculative`.
       moved: `[npairs]` bool: some dof moves the geoms of a pair relative to each other. A `<pair>`
         may name two for which none does; its contacts have no constraint rows. For flexes see
-        flex/sides.py.
+        flex/contact_bodies.py.
       capacity: maximal number of contacts of a world.
       geom_bodyid: body of each geom; the world for flexes, which have several.
       surfaces: numbers of geoms and of flexes.
@@ -212,12 +212,14 @@ def _layout(s: Structure, options: Options) -> CollisionLayout:
         else ()
     )
     by_mode = bool(options.enableflags & EnableBit.IPC)
-    pairs, place = _with_flexes(s, pairs, flex_pairs(s, options.pair_flags, by_mode))
+    pairs, place = _merge_flex_pairs(s, pairs, flex_pairs(s, options.pair_flags, by_mode))
     groups, ahead = (tuple(g._replace(pairs=place[g.pairs]) for g in of) for of in (groups, ahead))
     soft = soft_groups(s, pairs)
     body = np.append(s.geom_bodyid, np.zeros(s.nflex, int))
     sizes = s.ngeom, s.nflex
-    layout = CollisionLayout(pairs, groups, ahead, _moved(s, pairs, body), 0, body, sizes)
+    layout = CollisionLayout(
+        pairs, groups, ahead, _has_relative_motion(s, pairs, body), 0, body, sizes
+    )
     if not soft:
         return layout
     # Ranks of contact points: with flexes the order by pair and point is not enough.
@@ -228,7 +230,9 @@ def _layout(s: Structure, options: Options) -> CollisionLayout:
     return layout._replace(soft=soft, rank_of_pair=rank)
 
 
-def _with_flexes(s: Structure, pairs: GeomPairs, more: GeomPairs) -> tuple[GeomPairs, np.ndarray]:
+def _merge_flex_pairs(
+    s: Structure, pairs: GeomPairs, more: GeomPairs
+) -> tuple[GeomPairs, np.ndarray]:
     """Merge pairs of geoms and of flexes in MuJoCo's order; return the new indices of the former.
 
     Flexes count as bodies after all others; self-collisions come last.
@@ -245,7 +249,7 @@ def _with_flexes(s: Structure, pairs: GeomPairs, more: GeomPairs) -> tuple[GeomP
     return GeomPairs(*(a[order] for a in both)), place[: len(pairs.dim)]
 
 
-def _moved(s: Structure, pairs: GeomPairs, body: np.ndarray) -> np.ndarray:
+def _has_relative_motion(s: Structure, pairs: GeomPairs, body: np.ndarray) -> np.ndarray:
     """Compute `Layout.moved`; pairs that no `<pair>` names have passed this filter."""
     # Two geoms move relative to each other if different dofs move their bodies.
     moved, named = np.ones(len(pairs.dim), bool), pairs.predefined >= 0

@@ -15,21 +15,21 @@ def collision_report(m: Model) -> str:
         for group in groups:
             kinds = ", ".join(_type_names(kind) for kind in group.kinds)
             name = ahead + group.collider.collide.__name__
-            lines.append(_line(name, f"{len(group.pairs)} pairs", group) + f" ({kinds})")
+            lines.append(_format_line(name, f"{len(group.pairs)} pairs", group) + f" ({kinds})")
     for soft in plan.soft:
         name = "flexes, " + soft.collider.collide.__name__
-        lines.append(_line(name, _what(soft), soft))
+        lines.append(_format_line(name, _pair_kind_text(soft), soft))
     return "\n".join(["collisions", *lines]) if lines else ""
 
 
-def _what(soft: SoftGroup) -> str:
+def _pair_kind_text(soft: SoftGroup) -> str:
     if soft.clusters is None:
         return f"{len(soft.entries.pair)} elements or vertices"
     near = f"the first {soft.cluster_budget} that are near"
     return f"{soft.clusters.number} pairs of clusters of elements, {near}, and of their elements"
 
 
-def _line(name: str, what: str, group: PairGroup | SoftGroup) -> str:
+def _format_line(name: str, what: str, group: PairGroup | SoftGroup) -> str:
     looked = "all" if group.all else f"the first {group.budget} that are near"
     return f"  {name}: {what}, {looked}; {group.slots} contacts each at most"
 

@@ -38,7 +38,7 @@ from jaxsim.physics.collision.primitive.sphere import (
     sphere_cylinder,
     sphere_sphere,
 )
-from jaxsim.physics.collision.speculative.points import (
+from jaxsim.physics.collision.speculative.impact_points import (
     flat_points,
     plane_patch_points,
     single_points,
@@ -114,7 +114,7 @@ COLLIDERS: dict[tuple[int, int], PairCollider] = {
     (SDF, SDF): BY_DISTANCE,
 }
 
-# speculative contacts of geoms that move fast, see speculative/found.py
+# speculative contacts of geoms that move fast, see speculative/contacts.py
 _SPECULATIVE_POINT = PairCollider(single_points, 1)
 _SPECULATIVE_PATCH = PairCollider(flat_points, MAX_PATCH_POINTS)
 _SPECULATIVE_ON_PLANE = PairCollider(plane_patch_points, MAX_PATCH_POINTS)

@@ -17,7 +17,7 @@ from jaxsim.enums import DisableBit
 from jaxsim.math import Rot, Vec
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.options import Options
-from jaxsim.physics.collision.convex.feature import at_solution
+from jaxsim.physics.collision.convex.feature import attach_solution_derivative
 from jaxsim.physics.collision.convex.hull import hull_of
 from jaxsim.physics.collision.convex.patch import MAX_PATCH_POINTS
 from jaxsim.physics.collision.convex.search import (
@@ -108,7 +108,7 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
         """Return the contacts as a differentiable function, at fixed features."""
         set_ = lanes.difference(assets)
         patch = None if found.patch is None else found.patch._replace(reach=reach)
-        return search_contacts(set_, at_solution(set_, feature), patch)
+        return search_contacts(set_, attach_solution_derivative(set_, feature), patch)
 
     # Differentiate at fixed features; slots without contact have zero tangents.
     _, change = jax.jvp(touch, (assets, lanes, reach), tangents)

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
-from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select
+from jaxsim.math import Rot, Vec, safe_divide, safe_sqrt, select_where
 from jaxsim.physics.collision.convex.solid import (
     Assets,
     ConvexShape,
@@ -23,7 +23,7 @@ from jaxsim.physics.collision.convex.solid import (
     feature_support,
     is_flat,
 )
-from jaxsim.transforms.compaction import in_front
+from jaxsim.transforms.compaction import add_leading_axes
 
 
 class Corner(NamedTuple):
@@ -70,13 +70,13 @@ class Difference(NamedTuple):
         feature, points = core_support(self.assets, self._shapes(n), self._directions(n))
         return self._corner((feature[0], feature[1]), points)
 
-    def moved(self, corner: Corner, n: Vec, flat: Array) -> Corner:
+    def support_on_features(self, corner: Corner, n: Vec, flat: Array) -> Corner:
         """Return the point farthest along `n` on the features of a corner; differentiable.
 
         On a shape that touches with a `flat` cap it is the corner's own point.
         """
         # Points of both shapes in their own frames.
-        pos, rot = in_front((self.pos, self.rot), corner.y)
+        pos, rot = add_leading_axes((self.pos, self.rot), corner.y)
         back = rot.T @ (corner.b - pos)
         points = jax.tree.map(lambda *x: jnp.stack(x), corner.a, back)
         shapes, feature = self._shapes(n), jnp.stack(corner.feature)
@@ -85,7 +85,7 @@ class Difference(NamedTuple):
 
     def flat(self, corners: tuple[Corner, Corner, Corner], n: Vec) -> Array:
         """Return whether each shape touches with a cap, as a face, `[2, n]`."""
-        spread = [_spread([c.a for c in corners]), _spread([c.b for c in corners])]
+        spread = [_longest_side([c.a for c in corners]), _longest_side([c.b for c in corners])]
         return is_flat(self.both, self._directions(n), jnp.stack(spread))
 
     def rim(self, n: Vec, flat: Array) -> Array:
@@ -112,13 +112,13 @@ class Difference(NamedTuple):
         """
         # Cap on the side of the other shape, with its normal in the frame of the first.
         directions = self._directions(n)
-        size, d = (select(second, x[1], x[0]) for x in (self.both.size, directions))
+        size, d = (select_where(second, x[1], x[0]) for x in (self.both.size, directions))
         zero = jnp.zeros_like(size.x)
         axis = Vec(zero, zero, jnp.where(d.z > 0, zero + 1, -1))
-        normal = select(second, -(self.rot @ axis), axis)
+        normal = select_where(second, -(self.rot @ axis), axis)
         far = self.farthest(normal)
         # First corner in the direction of the other point, seen from the axis.
-        other = select(second, self.rot.T @ (far.a - self.pos), far.b)
+        other = select_where(second, self.rot.T @ (far.a - self.pos), far.b)
         out = Vec(other.x, other.y, zero)
         first = out.normalize(fallback=Vec(zero + 1, zero, zero))
         # Three corners of the rim, each with the support point of the other shape.
@@ -127,8 +127,8 @@ class Difference(NamedTuple):
             c, s = float(np.cos(angle)), float(np.sin(angle))
             at = Vec(first.x * c - first.y * s, first.x * s + first.y * c, zero).scale(size.x)
             at = Vec(at.x, at.y, axis.z * size.y)
-            a = select(second, far.a, at)
-            b = select(second, self.pos + self.rot @ at, far.b)
+            a = select_where(second, far.a, at)
+            b = select_where(second, self.pos + self.rot @ at, far.b)
             corners.append(Corner(a - b, a, far.feature))
         one, two, three = corners
         return (one, two, three), normal, safe_divide(out.norm(), size.x)
@@ -140,13 +140,13 @@ class Difference(NamedTuple):
 
     def _directions(self, n: Vec) -> Vec:
         """Return `n` for the first shape and -n for the second, each in its own frame."""
-        back = in_front(self.rot, n).T @ -n
+        back = add_leading_axes(self.rot, n).T @ -n
         return jax.tree.map(lambda *x: jnp.stack(jnp.broadcast_arrays(*x)), n, back)
 
     def _corner(self, feature: tuple[Array, Array], points: Vec) -> Corner:
         """Assemble a corner from the points of both shapes."""
         a, b = points[0], points[1]
-        pos, rot = in_front((self.pos, self.rot), a)
+        pos, rot = add_leading_axes((self.pos, self.rot), a)
         return Corner(a - (pos + rot @ b), a, feature)
 
 
@@ -156,7 +156,7 @@ def same_features(one: Corner, other: Corner) -> Array:
     return first & second
 
 
-def _spread(points: list[Vec]) -> Array:
+def _longest_side(points: list[Vec]) -> Array:
     """Return the longest side of a triangle."""
     one, two, three = points
     squares = [side.dot(side) for side in (two - one, three - two, one - three)]

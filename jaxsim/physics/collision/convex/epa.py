@@ -22,9 +22,9 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import running_sum
-from jaxsim.math import Vec, safe_divide, select
+from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
-from jaxsim.transforms.compaction import in_front
+from jaxsim.transforms.compaction import add_leading_axes
 from jaxsim.transforms.materialize_result import materialize_decision, zeros_from_shapes
 
 _MAX_VERTICES = 32  # capacity; a triangulated polytope of n vertices has 2 n - 4 faces
@@ -78,7 +78,7 @@ def epa_deepest_face(set_: Difference, max_iterations: int) -> Deepest:
       max_iterations: limit of iterations, at most VERTICES - 3.
     """
     corners, scale = _triangle(set_)
-    polytope = _first(corners)
+    polytope = _initial_polytope(corners)
     false = jnp.zeros_like(scale, bool)
     nowhere = jnp.full_like(scale, jnp.inf)
     zero = set_.pos.map(jnp.zeros_like)
@@ -99,7 +99,7 @@ def epa_deepest_face(set_: Difference, max_iterations: int) -> Deepest:
     finished = materialize_decision(_is_nearest, last.beyond, last.upper, last.scale)
     one, none = jnp.ones_like(scale), jnp.zeros_like(scale)
     seen = Deepest((last.best, last.best, last.best), (one, none, none), last.normal)
-    return select(finished, face, seen)
+    return select_where(finished, face, seen)
 
 
 def _is_nearest(beyond: Array, upper: Array, scale: Array) -> Array:
@@ -122,12 +122,12 @@ def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
         side = span.cross(_axis_least(span)).normalize(fallback=x)
         side2 = span.cross(side).normalize(fallback=x)
         start = k == 0
-        first, second = select(start, (line, line), (side, side2))
+        first, second = select_where(start, (line, line), (side, side2))
         found = _unstack_lanes(set_.farthest(_stack_lanes([first, -first, second, -second])))
         third = _select_index(
             materialize_decision(_farthest_from_line, found, other.y, span), found
         )
-        return select(start, (found[0], found[1], found[0]), (one, other, third))
+        return select_where(start, (found[0], found[1], found[0]), (one, other, third))
 
     nothing = zeros_from_shapes(jax.eval_shape(set_.farthest, line))
     ends = lax.fori_loop(0, 2, iteration, (nothing, nothing, nothing))
@@ -160,7 +160,7 @@ def _select_index(index: Array, choices: list[PyTree]) -> PyTree:
     """Return `choices[index]`."""
     out = choices[0]
     for k in range(1, len(choices)):
-        out = select(index == k, choices[k], out)
+        out = select_where(index == k, choices[k], out)
     return out
 
 
@@ -177,7 +177,7 @@ def _axis_least(v: Vec) -> Vec:
     )
 
 
-def _first(corners: list[Corner]) -> _Polytope:
+def _initial_polytope(corners: list[Corner]) -> _Polytope:
     """Return the initial polytope, a triangle with two opposite faces."""
 
     def rows(*parts: Array) -> Array:
@@ -213,7 +213,7 @@ def _plane(p: Vec, q: Vec, r: Vec) -> tuple[Vec, Array]:
     return unit, jnp.where(flat, FLAT_FACE, unit.dot(p))
 
 
-def _rows(table: PyTree, index: Array) -> PyTree:
+def _gather_rows(table: PyTree, index: Array) -> PyTree:
     """Return `table[index]` per lane, `[k, n]`, `[n]` -> `[n]`."""
     return jax.tree.map(lambda a: jnp.take_along_axis(a, index[None], axis=0)[0], table)
 
@@ -223,20 +223,20 @@ def _expand_polytope(set_: Difference, s: _State, last: Array) -> _State:
     p = s.polytope
     # Nearest face, and the support point along its normal.
     best = materialize_decision(_nearest_face, p.distance)
-    normal = _rows(p.normal, best)
+    normal = _gather_rows(p.normal, best)
     new = set_.farthest(normal)
     each = jax.tree.map(lambda a: a[None], new)
     known = jnp.any(same_features(each, _corners(p, best)), axis=0)
     upper = normal.dot(new.y)
     scale = jnp.maximum(s.scale, jnp.abs(upper))
     # Termination, visible faces and the horizon.
-    ended, seen, follow = materialize_decision(_hole, p, best, known, upper, new.y, scale)
+    ended, seen, follow = materialize_decision(_visible_faces, p, best, known, upper, new.y, scale)
     nearer = ~s.done & materialize_decision(jnp.less, upper, s.upper)
     done = s.done | ended | last
     return _State(
         _close_hole(p, new, seen & ~done[None], follow, ~done),
-        select(nearer, new, s.best),
-        select(nearer, normal, s.normal),
+        select_where(nearer, new, s.best),
+        select_where(nearer, normal, s.normal),
         jnp.where(nearer, upper, s.upper),
         jnp.where(s.done, s.beyond, upper),
         scale,
@@ -250,24 +250,24 @@ def _nearest_face(distance: Array) -> Array:
     return jnp.argmin(distance, axis=0).astype(jnp.int32)
 
 
-def _hole(
+def _visible_faces(
     p: _Polytope, best: Array, known: Array, upper: Array, new: Vec, scale: Array
 ) -> tuple[Array, Array, Array]:
     """Return whether the iteration ends, the faces visible from the new vertex, and the horizon."""
     eps = float(jnp.finfo(p.distance.dtype).eps)
     # Converged: upper and lower bound agree, or the support point is a known vertex.
-    gap = upper - _rows(p.distance, best)
+    gap = upper - _gather_rows(p.distance, best)
     ended = (known & (gap <= 1e-5 * scale)) | (gap <= 8 * eps * scale)
     place = np.arange(_MAX_FACES, dtype=np.int32)[:, None]
     # Visible faces: those whose plane the new vertex is above, and always the nearest one.
-    height = p.normal.dot(in_front(new, p.distance)) - p.distance
+    height = p.normal.dot(add_leading_axes(new, p.distance)) - p.distance
     above = height > 2 * eps * scale[None]
     seen = jnp.isfinite(p.distance) & (above | (place == best[None]))
-    follow, whole = _rim(p.face, seen)
+    follow, whole = _horizon_edges(p.face, seen)
     return ended | ~whole, seen, follow
 
 
-def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
+def _horizon_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
     """Return the horizon, the edges that bound the visible faces.
 
     Returns:
@@ -282,7 +282,7 @@ def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
         out = out | jnp.where(here, bit[(k + 1) % 3][None], 0)
         into = into | jnp.where(here, bit[(k + 2) % 3][None], 0)
     # An edge whose opposite direction does not occur is on the boundary.
-    leads = _any_bit(out) & ~_any_bit(into)
+    leads = _or_face_bits(out) & ~_or_face_bits(into)
     many = lax.population_count(leads)
     next_ = jnp.where(many == 1, (31 - lax.clz(leads)).astype(jnp.int32), -1)
     edges = jnp.sum(many == 1, axis=0)
@@ -291,7 +291,7 @@ def _rim(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
     return next_, whole
 
 
-def _any_bit(words: Array) -> Array:
+def _or_face_bits(words: Array) -> Array:
     """Combine the bit sets of all faces, `[VERTICES, FACES, n]` -> `[VERTICES, n]`."""
     return lax.reduce(words, np.uint32(0), lax.bitwise_or, (1,))
 
@@ -324,21 +324,21 @@ def _close_hole(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Ar
         vertex,
         p.vertices + grows.astype(jnp.int32),
         (face[0], face[1], face[2]),
-        select(taken, normal, p.normal),
+        select_where(taken, normal, p.normal),
         jnp.where(taken, distance, jnp.where(gone, NO_FACE, p.distance)),
     )
 
 
 def _corners(p: _Polytope, best: Array) -> Corner:
     """Return the corners of a face, `[3, n]`."""
-    vertex = jnp.stack([_rows(f, best) for f in p.face])
+    vertex = jnp.stack([_gather_rows(f, best) for f in p.face])
     return jax.tree.map(lambda a: jnp.take_along_axis(a, vertex, axis=0), p.vertex)
 
 
 def _read(p: _Polytope, best: Array) -> Deepest:
     """Return a face, with the barycentric coordinates of the projection of the origin."""
     one, two, three = _unstack_lanes(_corners(p, best))
-    normal = _rows(p.normal, best)
+    normal = _gather_rows(p.normal, best)
     a, b, c = one.y, two.y, three.y
     e, f = b - a, c - a
     across = e.cross(f)

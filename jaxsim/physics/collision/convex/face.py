@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.physics.collision.convex.hull import (
     face_corner,
     face_normal,
@@ -25,7 +25,7 @@ from jaxsim.physics.collision.convex.hull import (
     hull_vertex,
 )
 from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, point_on
-from jaxsim.transforms.compaction import in_front
+from jaxsim.transforms.compaction import add_leading_axes
 
 CAP_CORNERS = 16
 _LEVEL_TOLERANCE = 2e-6  # a cylinder touches with its side, not with a cap, if |d.z| is below this
@@ -62,11 +62,11 @@ def _lookup_lists(
 
 def normal_of(assets: Assets, s: ConvexShape, face: Array) -> Vec:
     """Return the outward unit normal of a face."""
-    s = in_front(s, face)
+    s = add_leading_axes(s, face)
     zero = jnp.zeros(face.shape, s.size.x.dtype)
     normal = Vec(zero, zero, zero)
     for kind in _kinds(assets, _NORMAL_FUNCTIONS):
-        normal = select(s.kind == kind, _NORMAL_FUNCTIONS[kind](assets, s, face), normal)
+        normal = select_where(s.kind == kind, _NORMAL_FUNCTIONS[kind](assets, s, face), normal)
     return normal
 
 
@@ -75,11 +75,11 @@ def corner_of(assets: Assets, s: ConvexShape, face: Array, k: Array) -> Vec:
 
     The order is MuJoCo's: which four corners of many are kept depends on the first one.
     """
-    s, face = in_front((s, face), k)
+    s, face = add_leading_axes((s, face), k)
     zero = jnp.zeros(jnp.broadcast_shapes(face.shape, k.shape), s.size.x.dtype)
     corner = Vec(zero, zero, zero)
     for kind in _kinds(assets, _CORNER_FUNCTIONS):
-        corner = select(s.kind == kind, _CORNER_FUNCTIONS[kind](assets, s, face, k), corner)
+        corner = select_where(s.kind == kind, _CORNER_FUNCTIONS[kind](assets, s, face, k), corner)
     return corner
 
 
@@ -101,7 +101,7 @@ def _kinds(assets: Assets, table: dict) -> list[int]:
     return [k for k in assets.kinds if k in table and (flat or k != GeomType.MESH)]
 
 
-def _lookup(table: Array, index: Array) -> Array:
+def _gather_items(table: Array, index: Array) -> Array:
     """Return items of a table; the index of another kind of shape reads an arbitrary item."""
     return jnp.asarray(table).at[index].get(mode="clip")
 
@@ -124,7 +124,7 @@ def _box_faces(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     return jnp.stack([2 * k + ((feature >> k) & 1) for k in range(3)])
 
 
-def _cap(assets: Assets, s: ConvexShape, feature: Array) -> Array:
+def _cylinder_cap(assets: Assets, s: ConvexShape, feature: Array) -> Array:
     """Return the cap at a rim of a cylinder."""
     return feature[None]
 
@@ -132,7 +132,7 @@ def _cap(assets: Assets, s: ConvexShape, feature: Array) -> Array:
 _FACE_FUNCTIONS: dict[int, Callable] = {
     GeomType.MESH: _hull_faces,
     GeomType.BOX: _box_faces,
-    GeomType.CYLINDER: _cap,
+    GeomType.CYLINDER: _cylinder_cap,
 }
 
 
@@ -193,7 +193,7 @@ BOX_CORNERS = _box_corners().reshape(-1, 3)
 def _box_corner(assets: Assets, s: ConvexShape, face: Array, k: Array) -> Vec:
     """Return a corner of a face of a box."""
     dtype, place = s.size.x.dtype, 4 * face + k % 4
-    sides = (_lookup(jnp.asarray(BOX_CORNERS[:, j], dtype), place) for j in range(3))
+    sides = (_gather_items(jnp.asarray(BOX_CORNERS[:, j], dtype), place) for j in range(3))
     return Vec(*(size * side for size, side in zip(s.size.parts, sides, strict=True)))
 
 
@@ -203,7 +203,7 @@ def _cap_corner(assets: Assets, s: ConvexShape, face: Array, k: Array) -> Vec:
     angles = 2 * np.pi * np.arange(CAP_CORNERS) / CAP_CORNERS
     k = jnp.where(face > 0, -k, k) % CAP_CORNERS
     dtype = s.size.x.dtype
-    x, y = (_lookup(jnp.asarray(f(angles), dtype), k) for f in (np.cos, np.sin))
+    x, y = (_gather_items(jnp.asarray(f(angles), dtype), k) for f in (np.cos, np.sin))
     z = (2 * face - 1).astype(dtype) * s.size.y
     return Vec(s.size.x * x, s.size.x * y, jnp.broadcast_to(z, k.shape))
 
@@ -226,7 +226,7 @@ def ends_at(assets: Assets, s: ConvexShape, feature: Array) -> Array:
 def end_of(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     """Return the surface point of an edge's end along `d`, a unit vector."""
     # Point of the core, then the radius of a capsule.
-    s = in_front(s, feature)
+    s = add_leading_axes(s, feature)
     point = point_on(assets, s, feature, d)
     if GeomType.CAPSULE not in assets.kinds:
         return point
@@ -241,7 +241,7 @@ def inflated_edge_offset(s: ConvexShape, d: Vec, back: Vec, reach: Array) -> Vec
     Each shape is inflated by half of `reach`. A capsule then gets wider about its axis, not longer;
     the inflation is removed along `back`, the outward normal of the face on which the edge lies.
     """
-    s, reach = in_front((s, reach), d)
+    s, reach = add_leading_axes((s, reach), d)
     half = jnp.where(s.kind == GeomType.CAPSULE, 0.5 * reach, 0)
     return Vec(d.x - back.x, d.y - back.y, -back.z).scale(half)
 

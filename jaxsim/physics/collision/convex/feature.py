@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.math import Vec, safe_divide, safe_sqrt, select
+from jaxsim.math import Vec, safe_divide, safe_sqrt, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.transforms.materialize_result import materialize_decision
@@ -48,10 +48,10 @@ class Feature(NamedTuple):
     inside: Array
     flat: Array
 
-    def moved(self, set_: Difference, normal: Vec) -> Corner:
+    def corners_for(self, set_: Difference, normal: Vec) -> Corner:
         """Return the corners for another normal."""
         each = normal.map(lambda x: jnp.broadcast_to(x, self.corners.y.shape))
-        return set_.moved(self.corners, each, self.flat[:, None])
+        return set_.support_on_features(self.corners, each, self.flat[:, None])
 
 
 def feature_of(
@@ -71,9 +71,9 @@ def feature_of(
     # Put the corner of largest weight first.
     swap2 = (w2 > w1) & (w2 >= w3)
     swap3 = (w3 > w1) & ~swap2
-    first, second = select(swap2, second, first), select(swap2, first, second)
+    first, second = select_where(swap2, second, first), select_where(swap2, first, second)
     w1, w2 = jnp.where(swap2, w2, w1), jnp.where(swap2, w1, w2)
-    first, third = select(swap3, third, first), select(swap3, first, third)
+    first, third = select_where(swap3, third, first), select_where(swap3, first, third)
     w1, w3 = jnp.where(swap3, w3, w1), jnp.where(swap3, w1, w3)
 
     def differ(a: Corner, b: Corner) -> Array:
@@ -86,7 +86,7 @@ def feature_of(
     three = differ(first, third) & (w3 != 0) & (differ(second, third) | ~two)
     w3_to_2 = two & (w3 != 0) & ~differ(second, third)
     w2 = jnp.where(w3_to_2, w2 + w3, w2)
-    second, third = select(two, second, first), select(three, third, first)
+    second, third = select_where(two, second, first), select_where(three, third, first)
     zero = jnp.zeros_like(w2)
     return Feature(
         jax.tree.map(lambda *x: jnp.stack(x), first, second, third),
@@ -119,13 +119,17 @@ def solve_feature(set_: Difference, f: Feature, max_iterations: int) -> tuple[Fe
         """Take a Newton step and keep it if it improves the solution."""
         f, at = state  # at: the support point along the normal
         start = k == 0  # the first iteration only evaluates the feature
-        other = select(start, f, newton_step(set_, f))
+        other = select_where(start, f, newton_step(set_, f))
         beyond = set_.farthest(other.normal)
         better = (
-            materialize_decision(_is_better, _worth(set_, f, at), _worth(set_, other, beyond))
+            materialize_decision(
+                _is_better, _feature_merit(set_, f, at), _feature_merit(set_, other, beyond)
+            )
             | start
         )
-        return _add_corner(select(better, other, f), beyond, ~start), select(better, beyond, at)
+        return _add_corner(select_where(better, other, f), beyond, ~start), select_where(
+            better, beyond, at
+        )
 
     first = jax.tree.map(lambda x: x[0], f.corners)
     return lax.fori_loop(0, max_iterations + 1, iteration, (f, first))
@@ -139,8 +143,8 @@ def _add_corner(f: Feature, corner: Corner, wanted: Array) -> Feature:
         new = new & ~same_features(corner, known)
     # Fill the second or the third corner, whichever is free.
     second, third = new & ~f.needed[0], new & f.needed[0] & ~f.needed[1]
-    corners[1] = select(second, corner, corners[1])
-    corners[2] = select(third, corner, corners[2])
+    corners[1] = select_where(second, corner, corners[1])
+    corners[2] = select_where(third, corner, corners[2])
     return f._replace(
         corners=jax.tree.map(lambda *x: jnp.stack(x), *corners),
         needed=(f.needed[0] | second, f.needed[1] | third),
@@ -168,14 +172,14 @@ def _is_better(old: _Worth, new: _Worth) -> Array:
     )
 
 
-def at_solution(set_: Difference, f: Feature) -> Feature:
+def attach_solution_derivative(set_: Difference, f: Feature) -> Feature:
     """Return a feature at its solution, with the derivative of the solution."""
     return newton_step(set_, lax.stop_gradient(f))
 
 
 def points(set_: Difference, f: Feature) -> tuple[Vec, Vec]:
     """Return the nearest point of each core, in the frame of the first shape."""
-    corners = f.moved(set_, f.normal)
+    corners = f.corners_for(set_, f.normal)
     return _mean(corners.a, f.weight), _mean(corners.b, f.weight)
 
 
@@ -185,7 +189,7 @@ def _mean(points: Vec, weight: tuple[Array, Array]) -> Vec:
     return one + (two - one).scale(weight[0]) + (three - one).scale(weight[1])
 
 
-def _worth(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
+def _feature_merit(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
     """Return the merit of a feature, given the support point along its normal."""
     _, total = feature_residual(set_, f)
     depth = f.normal.dot(farthest.y)
@@ -195,7 +199,7 @@ def _worth(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
 def feature_residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
     """Return the corners `[3, n]` of a feature, and the squared residual of its equations [m2]."""
     # Part of the mean orthogonal to the normal, and differences of the support values.
-    y = f.moved(set_, f.normal).y
+    y = f.corners_for(set_, f.normal).y
     x = _mean(y, f.weight)
     along = f.normal.dot(x)
     across = x - f.normal.scale(along)
@@ -209,7 +213,7 @@ def newton_step(set_: Difference, f: Feature, longest: Array | None = None) -> F
     """Return the feature after one Newton step, of at most `longest` [rad] in the normal."""
     _, t1, t2 = (lax.stop_gradient(v) for v in contact_frame(f.normal).rows)
     # Newton step in the tangent plane, of limited length; a NaN or a long step is discarded.
-    equations = _equations(set_, f, (t1, t2))
+    equations = _newton_system(set_, f, (t1, t2))
     d1, d2, w2, w3 = _newton(equations, f.needed)
     if longest is not None:
         part = jnp.minimum(1, safe_divide(longest, safe_sqrt(d1 * d1 + d2 * d2)))
@@ -221,19 +225,19 @@ def newton_step(set_: Difference, f: Feature, longest: Array | None = None) -> F
     return f._replace(normal=normal, weight=(f.weight[0] + w2, f.weight[1] + w3))
 
 
-def _equations(set_: Difference, f: Feature, tangents: tuple[Vec, Vec]) -> _Equations:
+def _newton_system(set_: Difference, f: Feature, tangents: tuple[Vec, Vec]) -> _Equations:
     """Assemble the residuals and the Newton matrix, which is held fixed under differentiation."""
     n = f.normal
     held = lax.stop_gradient((set_, n))
     # Corners and their mean at the present normal.
-    y = f.moved(set_, n).y
+    y = f.corners_for(set_, n).y
     x = _mean(y, f.weight)
     t1, t2 = tangents
 
     # Derivative of the points by the normal; the matrix itself is not differentiated.
     slopes = []
     for t in tangents:
-        _, slope = jax.jvp(lambda n: f.moved(held[0], n).y, (held[1],), (t,))
+        _, slope = jax.jvp(lambda n: f.corners_for(held[0], n).y, (held[1],), (t,))
         slopes.append(_mean(slope, f.weight))
     # Hessian H of the Lagrangian in the tangent plane, and the constraint columns E.
     depth = lax.stop_gradient(n.dot(x))
@@ -276,7 +280,7 @@ def _newton(q: _Equations, needed: tuple[Array, Array]) -> tuple[Array, Array, A
     one = d1, d2, zero, zero
 
     # Two corners: the constraint along the edge e, the balance across it.
-    edge = select(two, q.E[0], q.E[1])
+    edge = select_where(two, q.E[0], q.E[1])
     c = jnp.where(two, q.c[0], q.c[1])
     square = edge[0] * edge[0] + edge[1] * edge[1]
     per = safe_divide(1.0, square)
@@ -299,4 +303,4 @@ def _newton(q: _Equations, needed: tuple[Array, Array]) -> tuple[Array, Array, A
     g1, g2 = r1 + hxx * d1 + hxy * d2, r2 + hxy * d1 + hyy * d2
     face = d1, d2, (b1 * g2 - b2 * g1) * over, (a2 * g1 - a1 * g2) * over
 
-    return select(two & three, face, select(two | three, pair, one))
+    return select_where(two & three, face, select_where(two | three, pair, one))

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.transforms.materialize_result import materialize_decision, zeros_from_shapes
 
@@ -57,7 +57,7 @@ def gjk_nearest(set_: Difference, cutoff: Array, max_iterations: int) -> GjkResu
       cutoff: distances beyond this need not be computed, `[n]`.
       max_iterations: limit of iterations.
     """
-    judge = functools.partial(_verdict, float(jnp.finfo(set_.pos.x.dtype).eps))
+    judge = functools.partial(_next_lane_state, float(jnp.finfo(set_.pos.x.dtype).eps))
     zero = jnp.zeros_like(set_.pos.x)
     false = jnp.zeros_like(zero, bool)
 
@@ -68,26 +68,26 @@ def gjk_nearest(set_: Difference, cutoff: Array, max_iterations: int) -> GjkResu
         new = set_.farthest(-x)
         # Support in the direction of the nearest point: a lower bound of the distance, times |x|.
         ahead = x.dot(new.y)
-        scale = jnp.maximum(s.scale, _size(new.y))
+        scale = jnp.maximum(s.scale, _max_abs(new.y))
         known = same_features(new, s.found.triangle[0])
         for corner in s.found.triangle[1:]:
             known = known | same_features(new, corner)
         triangle, weight, point, within = _reduce_simplex(new, s.found.triangle)
         # The first iteration starts the simplex with the support point.
         start = s.iteration == 0
-        triangle = select(start, (new, new, new), triangle)
-        weight = select(start, (zero + 1, zero, zero), weight)
-        point = select(start, new.y, point)
+        triangle = select_where(start, (new, new, new), triangle)
+        weight = select_where(start, (zero + 1, zero, zero), weight)
+        point = select_where(start, new.y, point)
         # Decide whether a lane is done: inside, converged, or beyond the cutoff.
         next_square = point.dot(point)
         verdict = materialize_decision(
             judge, start, square, ahead, known, next_square, within, scale, cutoff
         )
-        keep = s.done | (verdict >= STOP)
-        found = select(keep, s.found, GjkResult(triangle, weight, verdict == INSIDE, false))
-        found = found._replace(apart=s.found.apart | (~s.done & (verdict == APART)))
-        done = s.done | (verdict != GO_ON)
-        return _State(found, select(keep, x, point), scale, done, s.iteration + 1)
+        keep = s.done | (verdict >= CONVERGED)
+        found = select_where(keep, s.found, GjkResult(triangle, weight, verdict == INSIDE, false))
+        found = found._replace(apart=s.found.apart | (~s.done & (verdict == SEPARATED)))
+        done = s.done | (verdict != CONTINUE)
+        return _State(found, select_where(keep, x, point), scale, done, s.iteration + 1)
 
     nothing = zeros_from_shapes(jax.eval_shape(set_.farthest, set_.pos))
     found = GjkResult((nothing, nothing, nothing), (zero, zero, zero), false, false)
@@ -101,10 +101,10 @@ def gjk_nearest(set_: Difference, cutoff: Array, max_iterations: int) -> GjkResu
     return lax.while_loop(not_converged, iteration, state).found
 
 
-GO_ON, INSIDE, STOP, APART = range(4)
+CONTINUE, INSIDE, CONVERGED, SEPARATED = range(4)
 
 
-def _verdict(
+def _next_lane_state(
     eps: float,
     start: Array,
     square: Array,
@@ -124,13 +124,13 @@ def _verdict(
     # The origin is inside or at the boundary, or rounding made the point worse.
     tiny = next_square <= (16 * eps * scale) ** 2
     worse = ~within & ~tiny & (next_square >= square)
-    verdict = jnp.where(within | tiny, INSIDE, GO_ON)
-    verdict = jnp.where(still | worse, STOP, verdict)
-    first = jnp.where(next_square <= 0, INSIDE, GO_ON)
-    return jnp.where(apart, APART, jnp.where(start, first, verdict)).astype(jnp.int32)
+    verdict = jnp.where(within | tiny, INSIDE, CONTINUE)
+    verdict = jnp.where(still | worse, CONVERGED, verdict)
+    first = jnp.where(next_square <= 0, INSIDE, CONTINUE)
+    return jnp.where(apart, SEPARATED, jnp.where(start, first, verdict)).astype(jnp.int32)
 
 
-def _size(y: Vec) -> Array:
+def _max_abs(y: Vec) -> Array:
     """Return the largest absolute coordinate."""
     return jnp.maximum(jnp.maximum(jnp.abs(y.x), jnp.abs(y.y)), jnp.abs(y.z))
 
@@ -156,12 +156,12 @@ def _reduce_simplex(
     second, third = old[0], new
     for k in range(6):
         later = THIRD[k]
-        second = select(part == k, old[SECOND[k]], second)
-        third = select(part == k, new if later is None else old[later], third)
+        second = select_where(part == k, old[SECOND[k]], second)
+        third = select_where(part == k, new if later is None else old[later], third)
     e, f = second.y - new.y, third.y - new.y
     edge = part < 3
-    t, _ = _on_edge(new.y, e)
-    u, v, _, _ = _on_triangle(new.y, e, f)
+    t, _ = _project_on_edge(new.y, e)
+    u, v, _, _ = _project_on_triangle(new.y, e, f)
     u, v = jnp.where(edge, t, u), jnp.where(edge, 0, v)
     corners = new, second, third
     weight = 1 - u - v, u, v
@@ -174,9 +174,9 @@ _ORIGIN_INSIDE = 8  # added to the index of the part if the origin is in the tet
 def _nearest_part(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
     """Return which of the three edges and three triangles at the new corner is nearest, 0 to 5."""
     # Squared distances of the edges, and of triangles that contain the projection of the origin.
-    squares = [_on_edge(w, e)[1] for e in edges]
+    squares = [_project_on_edge(w, e)[1] for e in edges]
     for k in range(3, 6):
-        _, _, square, inside = _on_triangle(w, edges[SECOND[k]], edges[THIRD[k] or 0])
+        _, _, square, inside = _project_on_triangle(w, edges[SECOND[k]], edges[THIRD[k] or 0])
         squares.append(jnp.where(inside, square, jnp.inf))
     best, part = squares[0], jnp.zeros(w.x.shape, jnp.int32)
     for k in range(1, 6):
@@ -185,7 +185,7 @@ def _nearest_part(w: Vec, edges: tuple[Vec, Vec, Vec]) -> Array:
     return part + _ORIGIN_INSIDE * _holds_origin(w, edges).astype(jnp.int32)
 
 
-def _on_edge(w: Vec, e: Vec) -> tuple[Array, Array]:
+def _project_on_edge(w: Vec, e: Vec) -> tuple[Array, Array]:
     """Return parameter (0 to 1) and squared distance of the nearest point on an edge w + t e."""
     square = e.dot(e)
     t = jnp.clip(-w.dot(e) / jnp.where(square > 0, square, 1.0), 0, 1)
@@ -193,7 +193,7 @@ def _on_edge(w: Vec, e: Vec) -> tuple[Array, Array]:
     return t, point.dot(point)
 
 
-def _on_triangle(w: Vec, e: Vec, f: Vec) -> tuple[Array, Array, Array, Array]:
+def _project_on_triangle(w: Vec, e: Vec, f: Vec) -> tuple[Array, Array, Array, Array]:
     """Project the origin on the triangle of `w` and two edges.
 
     Returns:

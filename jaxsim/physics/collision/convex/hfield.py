@@ -24,7 +24,7 @@ from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Vec
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.convex import Frame
-from jaxsim.physics.collision.convex.feature import Feature, at_solution
+from jaxsim.physics.collision.convex.feature import Feature, attach_solution_derivative
 from jaxsim.physics.collision.convex.hull import hull_of
 from jaxsim.physics.collision.convex.prisms import (
     MAX_CONTACTS_PER_PAIR,
@@ -41,7 +41,7 @@ from jaxsim.physics.collision.convex.prisms import (
 from jaxsim.physics.collision.convex.search import search_contacts, search_convex_pairs
 from jaxsim.physics.collision.convex.solid import ConvexShape
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
-from jaxsim.transforms.compaction import from_tables, pack_tables
+from jaxsim.transforms.compaction import pack_tables, unpack_tables
 from jaxsim.transforms.platform import platform
 
 _CHUNK_PRISM_FACTOR = (
@@ -59,10 +59,10 @@ def hfield_convex(
       assets: tables of the model.
       reach: distance up to which contacts are detected, `[n, *W]`; -FAR: skip the pair.
     """
-    return on_field(field, _solid(assets, geom), geom, assets, reach)
+    return collide_hfield(field, _convex_shapes(assets, geom), geom, assets, reach)
 
 
-def on_field(
+def collide_hfield(
     field: PlacedGeoms, solid: ConvexShape, frame: Frame, assets: HfieldTables, reach: Array
 ) -> ContactPoints:
     """Compute the contacts of a height field and shapes given in their own frames."""
@@ -84,7 +84,7 @@ def on_field(
     return ContactPoints(dist, at, turn @ normal, lost=lost.reshape(shape))
 
 
-def _solid(assets: HfieldTables, g: PlacedGeoms) -> ConvexShape:
+def _convex_shapes(assets: HfieldTables, g: PlacedGeoms) -> ConvexShape:
     """Return geoms as convex shapes."""
     kind = jnp.asarray(assets.convex.geom_type, jnp.int32)[g.id]
     hulls = assets.convex.hulls
@@ -106,7 +106,7 @@ def _detect_contacts(
 ) -> tuple[Array, Vec, Vec, Array]:
     """Return contacts in the field's frame, `[slots, n]`, and which geoms exceeded the slots."""
     touch, filled, lost = _search_prisms(assets, over, reach, lambda kept: kept.touch)
-    return *_to_slots(touch, filled), lost
+    return *_reshape_to_slots(touch, filled), lost
 
 
 @_detect_contacts.defjvp
@@ -119,23 +119,25 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
         each = jax.tree.map(lambda x: jnp.broadcast_to(x, filled.shape).reshape(-1), over)
         lanes, middle = prism_pairs(assets, each, kept.prism)
         set_ = lanes.difference(assets.convex)
-        dist, pos, normal = _only(search_contacts(set_, at_solution(set_, kept.feature), None))
+        dist, pos, normal = _single_contact(
+            search_contacts(set_, attach_solution_derivative(set_, kept.feature), None)
+        )
         return dist, pos + middle, normal
 
     _, change = jax.jvp(touch, (assets, over), tangents[:2])
     change = jax.tree.map(lambda x: x.reshape(filled.shape), change)
     change = jax.tree.map(lambda x: jnp.where(filled, x, 0), change)
     no_change = np.zeros(lost.shape, jax.dtypes.float0)
-    return (*_to_slots(kept.touch, filled), lost), (*change, no_change)
+    return (*_reshape_to_slots(kept.touch, filled), lost), (*change, no_change)
 
 
-def _only(contacts: tuple[Array, Vec, Vec]) -> tuple[Array, Vec, Vec]:
+def _single_contact(contacts: tuple[Array, Vec, Vec]) -> tuple[Array, Vec, Vec]:
     """Return the single contact of each prism, `[1, n]` -> `[n]`."""
     dist, pos, normal = contacts
     return dist[0], pos[0], normal[0]
 
 
-def _to_slots(touch: tuple[Array, Vec, Vec], filled: Array) -> tuple[Array, Vec, Vec]:
+def _reshape_to_slots(touch: tuple[Array, Vec, Vec], filled: Array) -> tuple[Array, Vec, Vec]:
     """Reshape contacts to slots; empty slots have a distance of FAR."""
     dist, pos, normal = jax.tree.map(lambda x: x.reshape(filled.shape), touch)
     return jnp.where(filled, dist, NO_CONTACT_DISTANCE), pos, normal
@@ -185,10 +187,10 @@ def _search_prisms(
     @functools.partial(jax.jit, inline=True)  # traced once, for its shapes and its values
     def look(start: Array, number: Array) -> tuple[PyTree, Array, Array]:
         """Process one chunk of the queue."""
-        kept, place, number = _next(assets, line, start, number, size)
+        kept, place, number = _process_next_chunk(assets, line, start, number, size)
         return keep(kept), place, number
 
-    def turn(state: tuple) -> tuple:
+    def iterate(state: tuple) -> tuple:
         """Process one chunk and scatter its contacts to their slots."""
         start, number, kept = state
         some, place, number = look(start, number)
@@ -203,13 +205,13 @@ def _search_prisms(
     )
     start, form = pack_tables(blank)
     state = (jnp.int32(0), none, start)
-    _, number, kept = lax.while_loop(lambda state: state[0] < line.end[-1], turn, state)
+    _, number, kept = lax.while_loop(lambda state: state[0] < line.end[-1], iterate, state)
     filled = jnp.arange(slots, dtype=jnp.int32)[:, None] < number[None]
     lost = (number > slots).astype(jnp.int32) if slots < MAX_CONTACTS_PER_PAIR else none
-    return from_tables(kept, form), filled, lost
+    return unpack_tables(kept, form), filled, lost
 
 
-def _next(
+def _process_next_chunk(
     assets: HfieldTables, line: _Line, start: Array, number: Array, size: int
 ) -> tuple[_Kept, Array, Array]:
     """Process the next chunk of prisms.
@@ -245,7 +247,7 @@ def _next(
         assets.convex, lanes, jnp.where(wanted, limit, -NO_CONTACT_DISTANCE), features=True
     )
     assert found.feature is not None
-    dist, pos, normal = _only(found.contacts)
+    dist, pos, normal = _single_contact(found.contacts)
     touches = (found.near & (dist < limit)).astype(jnp.int32)
 
     # Slot of a contact: the geom's contacts before this chunk, plus those before it in the chunk.

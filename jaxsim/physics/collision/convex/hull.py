@@ -53,7 +53,8 @@ class HullTables(NamedTuple):
       first, number: first vertex of each mesh, and its number of vertices.
       cell, part, pole_u, pole_v, slice, candidate: hull_* of the structure (support_map.py).
       around, around_num: address and number of the polygons at each vertex.
-      face, place: for each of these, the polygon, and the index of the vertex in its outline.
+      face, outline_index: for each of these, the polygon, and the index of the vertex in its
+        outline.
       outline, outline_num: address and number of the corners of each polygon.
       corner: vertex of each corner.
       quad: for each corner, three more that span much of the polygon's area.
@@ -71,7 +72,7 @@ class HullTables(NamedTuple):
     around: jax.Array
     around_num: jax.Array
     face: jax.Array
-    place: jax.Array
+    outline_index: jax.Array
     outline: jax.Array
     outline_num: jax.Array
     corner: jax.Array
@@ -125,7 +126,7 @@ def hulls(m: Model) -> Hulls:
         most_around=around,
         most_corners=corners,
         number=s.nhull,
-        bare=bool((without_hull(s) & collidable_geoms(partial(getattr, s))).any()),
+        bare=bool((geoms_without_hull(s) & collidable_geoms(partial(getattr, s))).any()),
         walks=platform().branches or HULLS_MOVED in s,
         moved=_detect_changed_vertices(m) if platform().branches and s.nhull else None,
     )
@@ -143,7 +144,7 @@ def _detect_changed_vertices(m: Model) -> Array:
     return jnp.any(off[0] | off[1] | off[2])
 
 
-def without_hull(s: Structure) -> np.ndarray:
+def geoms_without_hull(s: Structure) -> np.ndarray:
     """Return which geoms have a mesh without a hull, `[ngeom]`."""
     return np.isin(s.geom_type, (GeomType.MESH, GeomType.SDF)) & (s.geom_hullid < 0)
 
@@ -157,7 +158,7 @@ def collidable_geoms(field: Callable[[str], np.ndarray]) -> np.ndarray:
 
 def hull_of(h: Hulls, geom: Array) -> Array:
     """Return the hull ids of geoms, `[..., worlds]` or all in one row; see `Tables.geom`."""
-    hull = _lookup(h.tables.geom, geom)
+    hull = _gather_items(h.tables.geom, geom)
     if h.worlds == 1:
         return hull
     world = jnp.arange(max(geom.shape[-1], h.worlds), dtype=jnp.int32) % h.worlds
@@ -190,8 +191,8 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
     # Meshes without hull search all vertices, the others their candidates.
     row = row_of(h, hull)
     mesh = jnp.maximum(row - h.number, 0)
-    number = jnp.where(row < h.number, 0, _lookup(h.tables.number, mesh))
-    of_all = _farthest_of_all(h, row_ids(h, _lookup(h.tables.first, mesh), hull), number, d)
+    number = jnp.where(row < h.number, 0, _gather_items(h.tables.number, mesh))
+    of_all = _farthest_of_all(h, row_ids(h, _gather_items(h.tables.first, mesh), hull), number, d)
     if not h.number:
         return of_all
     listed = _farthest_candidate(h, row_ids(h, jnp.minimum(row, h.number - 1), hull), d)
@@ -201,13 +202,13 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
 def _farthest_candidate(h: Hulls, hull: Array, d: Vec) -> Array:
     """Return the farthest candidate vertex, or the vertex to which hill climbing leads from it."""
     start = _candidates(h.tables, row_of(h, hull), d)
-    listed = _lookup(h.tables.candidate, start[None] + _leading_iota(h.most, start))
+    listed = _gather_items(h.tables.candidate, start[None] + _leading_iota(h.most, start))
     listed = row_ids(h, listed, hull[None])
-    best = _best(listed, hull_vertex(h, listed).dot(_each(d)))
-    return _climb(h, best, d) if h.walks and h.number else best
+    best = _argmax_choice(listed, hull_vertex(h, listed).dot(_add_axis(d)))
+    return _hill_climb(h, best, d) if h.walks and h.number else best
 
 
-def _climb(h: Hulls, vertex: Array, d: Vec) -> Array:
+def _hill_climb(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Climb along edges of the hull, from some vertices, until no neighbor is farther along `d`.
 
     On a convex hull the end is the support vertex. Moved vertices keep their polygons, as in
@@ -221,7 +222,7 @@ def _climb(h: Hulls, vertex: Array, d: Vec) -> Array:
         """Move to the farthest neighbor, if that is farther than the vertex."""
         vertex, _ = state
         near = hull_ends(h, vertex)
-        best = _best(near, hull_vertex(h, near).dot(_each(d)))
+        best = _argmax_choice(near, hull_vertex(h, near).dot(_add_axis(d)))
         goes_on = hull_vertex(h, best).dot(d) > hull_vertex(h, vertex).dot(d)
         return jnp.where(goes_on, best, vertex), goes_on
 
@@ -244,7 +245,7 @@ def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
             jnp.maximum(number - 1, 0)[None],
         )
         listed = first[None] + place * h.worlds
-        chosen = _best(listed, hull_vertex(h, listed).dot(_each(d)))
+        chosen = _argmax_choice(listed, hull_vertex(h, listed).dot(_add_axis(d)))
         value = hull_vertex(h, chosen).dot(d)
         farther = value > best[0]
         return jnp.where(farther, value, best[0]), jnp.where(farther, chosen, best[1])
@@ -266,12 +267,16 @@ def hull_faces(h: Hulls, vertex: Array) -> Array:
 
     -1 for a vertex of a mesh without hull.
     """
-    return _if_any(h, vertex, row_ids(h, _lookup(h.tables.face, _entries(h, vertex)), vertex[None]))
+    return _if_any(
+        h,
+        vertex,
+        row_ids(h, _gather_items(h.tables.face, _vertex_polygons(h, vertex)), vertex[None]),
+    )
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Return the row of `tables.corner` of each vertex, in its polygon best aligned with `d`, S."""
-    return _lookup(h.tables.place, _best_around(h, vertex, d))
+    return _gather_items(h.tables.outline_index, _best_around(h, vertex, d))
 
 
 def face_normal(h: Hulls, face: Array) -> Vec:
@@ -282,8 +287,10 @@ def face_normal(h: Hulls, face: Array) -> Vec:
 def face_corner(h: Hulls, face: Array, k: Array) -> Array:
     """Return the k-th vertex of polygons, clockwise from outside; cyclic in k."""
     t, row = h.tables, row_of(h, face)
-    number = _lookup(t.outline_num, row)
-    return row_ids(h, _lookup(t.corner, _lookup(t.outline, row) + number - 1 - k % number), face)
+    number = _gather_items(t.outline_num, row)
+    return row_ids(
+        h, _gather_items(t.corner, _gather_items(t.outline, row) + number - 1 - k % number), face
+    )
 
 
 def face_size(h: Hulls, face: Array) -> Array:
@@ -300,9 +307,9 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
     """
     # Past the last corner the index stays at it.
     t, row = h.tables, row_of(h, face)
-    number = _lookup(t.outline_num, row)
+    number = _gather_items(t.outline_num, row)
     place = jnp.minimum(_leading_iota(h.most_corners, face), number[None] - 1)
-    corner = _lookup(t.corner, _lookup(t.outline, row)[None] + place)
+    corner = _gather_items(t.corner, _gather_items(t.outline, row)[None] + place)
     return hull_vertex(h, row_ids(h, corner, face[None])), number
 
 
@@ -313,12 +320,12 @@ def hull_ends(h: Hulls, vertex: Array) -> Array:
     without hull.
     """
     t = h.tables
-    entry = _entries(h, vertex)
-    face, place = _lookup(t.face, entry), _lookup(t.place, entry)
+    entry = _vertex_polygons(h, vertex)
+    face, place = _gather_items(t.face, entry), _gather_items(t.outline_index, entry)
     # Corner before the vertex in the outline of each polygon, cyclically.
-    first = _lookup(t.outline, face)
-    last = first + _lookup(t.outline_num, face) - 1
-    end = _lookup(t.corner, jnp.where(place > first, place - 1, last))
+    first = _gather_items(t.outline, face)
+    last = first + _gather_items(t.outline_num, face) - 1
+    end = _gather_items(t.corner, jnp.where(place > first, place - 1, last))
     return _if_any(h, vertex, row_ids(h, end, vertex[None]))
 
 
@@ -326,17 +333,17 @@ def _if_any(h: Hulls, vertex: Array, listed: Array) -> Array:
     """Return the listed items; -1 where the vertex has no polygon."""
     if not h.bare:
         return listed
-    return jnp.where(_lookup(h.tables.around_num, row_of(h, vertex)) > 0, listed, -1)
+    return jnp.where(_gather_items(h.tables.around_num, row_of(h, vertex)) > 0, listed, -1)
 
 
 def _best_around(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Return the entry of the polygon at each vertex whose normal is best aligned with `d`."""
-    entry = _entries(h, vertex)
-    face = row_ids(h, _lookup(h.tables.face, entry), vertex[None])
-    return _best(entry, face_normal(h, face).dot(_each(d)))
+    entry = _vertex_polygons(h, vertex)
+    face = row_ids(h, _gather_items(h.tables.face, entry), vertex[None])
+    return _argmax_choice(entry, face_normal(h, face).dot(_add_axis(d)))
 
 
-def _best(choices: Array, value: Array) -> Array:
+def _argmax_choice(choices: Array, value: Array) -> Array:
     """Return the choice along the first axis with the largest value; the first among equal ones.
 
     One reduction over both, with a plain comparison, is twice as fast as `argmax`.
@@ -350,40 +357,42 @@ def _best(choices: Array, value: Array) -> Array:
     return lax.reduce((lax.stop_gradient(value), choices), none, better, (0,))[1]
 
 
-def _entries(h: Hulls, vertex: Array) -> Array:
+def _vertex_polygons(h: Hulls, vertex: Array) -> Array:
     """Return the addresses of polygons at vertices, `(most_around, *S)`; the last is repeated."""
     row = row_of(h, vertex)
-    last = jnp.maximum(_lookup(h.tables.around_num, row) - 1, 0)
+    last = jnp.maximum(_gather_items(h.tables.around_num, row) - 1, 0)
     k = jnp.minimum(_leading_iota(h.most_around, row), last[None])
-    return _lookup(h.tables.around, row)[None] + k
+    return _gather_items(h.tables.around, row)[None] + k
 
 
 def _candidates(t: HullTables, hull: Array, d: Vec) -> Array:
     """Return the address of the candidate list for directions, S."""
     # Cell of the coarse grid on the cube map.
-    face, u, v = _on_cube(d)
-    row, x = _step((u + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
-    column, y = _step((v + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
-    cell = _lookup(
+    face, u, v = _cube_coordinates(d)
+    row, x = _interval_index((u + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
+    column, y = _interval_index((v + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
+    cell = _gather_items(
         t.cell, ((hull * CUBE_FACES + face) * CELLS_PER_EDGE + row) * CELLS_PER_EDGE + column
     )
 
     # Part of the cell, which is subdivided as finely as needed.
     side = jnp.left_shift(1, cell & 7)
-    row, _ = _step(x * side.astype(u.dtype), side)
-    column, _ = _step(y * side.astype(u.dtype), side)
-    part = _lookup(t.part, (cell >> 3) + row * side + column)
+    row, _ = _interval_index(x * side.astype(u.dtype), side)
+    column, _ = _interval_index(y * side.astype(u.dtype), side)
+    part = _gather_items(t.part, (cell >> 3) + row * side + column)
     if not len(t.slice):
         return part
 
     # A part with a large face is a fan of slices around the face's normal (the pole).
     fan = jnp.maximum(-1 - part, 0)
-    pole_u, pole_v = (_lookup(a, fan).astype(u.dtype) * POLE_UNIT for a in (t.pole_u, t.pole_v))
-    in_fan = _lookup(t.slice, fan * FAN_SLICES + _slice(u - pole_u, v - pole_v))
+    pole_u, pole_v = (
+        _gather_items(a, fan).astype(u.dtype) * POLE_UNIT for a in (t.pole_u, t.pole_v)
+    )
+    in_fan = _gather_items(t.slice, fan * FAN_SLICES + _fan_slice(u - pole_u, v - pole_v))
     return jnp.where(part < 0, in_fan, part)
 
 
-def _on_cube(d: Vec) -> tuple[Array, Array, Array]:
+def _cube_coordinates(d: Vec) -> tuple[Array, Array, Array]:
     """Return face and coordinates (u, v) of directions on the cube [-1, 1]^3; see directions.py."""
     x, y, z = d.parts
     ax, ay, az = (jnp.abs(a) for a in d.parts)
@@ -402,19 +411,19 @@ def _on_cube(d: Vec) -> tuple[Array, Array, Array]:
     return face.astype(jnp.int32), chosen(y, z, x) * scale, chosen(z, x, y) * scale
 
 
-def _slice(a: Array, b: Array) -> Array:
+def _fan_slice(a: Array, b: Array) -> Array:
     """Return the slice of a fan, from coordinates relative to its pole."""
     # Side of a square around the pole, and the interval on that side.
     on_side = FAN_SLICES // 4
     along_a = jnp.abs(a) >= jnp.abs(b)
     depth, across = jnp.where(along_a, a, b), jnp.where(along_a, b, a)
     tangent = safe_divide(across, jnp.abs(depth))
-    step, _ = _step((tangent + 1) * (on_side / 2), on_side)
+    step, _ = _interval_index((tangent + 1) * (on_side / 2), on_side)
     side = jnp.where(along_a, 0, 2) + jnp.where(depth < 0, 1, 0)
     return side.astype(jnp.int32) * on_side + step
 
 
-def _step(x: Array, n: Array | int) -> tuple[Array, Array]:
+def _interval_index(x: Array, n: Array | int) -> tuple[Array, Array]:
     """Return the index of the unit interval that contains x, 0 to n - 1, and the offset in it."""
     whole = jnp.clip(x.astype(jnp.int32), 0, n - 1)
     return whole, x - whole.astype(x.dtype)
@@ -428,10 +437,10 @@ def _columns(table: Vec) -> int:
 def _lookup_per_world(h: Hulls, table: Vec, number: Array) -> Vec:
     """Return items of a table that worlds may share."""
     place = number if _columns(table) == h.worlds else row_of(h, number)
-    return table.map(lambda a: _lookup(a.reshape(-1), place))
+    return table.map(lambda a: _gather_items(a.reshape(-1), place))
 
 
-def _lookup(table: Array, index: Array) -> Array:
+def _gather_items(table: Array, index: Array) -> Array:
     """Return items of a table `[n]`."""
     return table.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
@@ -441,7 +450,7 @@ def _leading_iota(n: int, like: Array) -> Array:
     return jnp.arange(n, dtype=jnp.int32).reshape(n, *(1,) * like.ndim)
 
 
-def _each(x: PyTree) -> PyTree:
+def _add_axis(x: PyTree) -> PyTree:
     """Add a leading axis of 1."""
     return jax.tree.map(lambda a: a[None], x)
 
@@ -454,7 +463,7 @@ def _tables(s: Structure) -> HullTables:
     of_corner = np.repeat(of_polygon, s.mesh_polyvertnum)
     of_entry = np.repeat(of_vertex, s.mesh_polymapnum)
     tables = HullTables(
-        geom=np.where(without_hull(s), s.nhull + s.geom_dataid, np.maximum(s.geom_hullid, 0)),
+        geom=np.where(geoms_without_hull(s), s.nhull + s.geom_dataid, np.maximum(s.geom_hullid, 0)),
         first=s.mesh_vertadr,
         number=s.mesh_vertnum,
         cell=s.hull_cell.ravel(),
@@ -466,7 +475,7 @@ def _tables(s: Structure) -> HullTables:
         around=s.mesh_polymapadr,
         around_num=s.mesh_polymapnum,
         face=_append_end(s.mesh_polymap + s.mesh_polyadr[of_entry]),
-        place=_append_end(s.mesh_polyplace),
+        outline_index=_append_end(s.mesh_polyplace),
         outline=s.mesh_polyvertadr,
         outline_num=s.mesh_polyvertnum,
         corner=s.mesh_polyvert + s.mesh_vertadr[of_corner],

@@ -2,8 +2,8 @@
 
 MuJoCo's documentation, Computation: Multiple contacts; its rules were determined by experiment. If
 a face of each shape at the nearest points, or an edge and a face, are parallel within five degrees
-(facing.py), the face or edge of the subject is clipped by the sides of the reference face of the
-cutter (polygon.py). At most four points of the result are the contacts.
+(flat_contact.py), the face or edge of the subject is clipped by the sides of the reference face of
+the cutter (polygon.py). At most four points of the result are the contacts.
 
 `patch_of` decides which points these are, without derivatives; `patch_contacts` computes them as a
 differentiable function of the shapes, as intersections of lines in a face.
@@ -17,7 +17,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.enums import GeomType
-from jaxsim.math import Vec, safe_divide, select
+from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.difference import Difference
 from jaxsim.physics.collision.convex.face import (
@@ -28,8 +28,8 @@ from jaxsim.physics.collision.convex.face import (
     max_face_corners,
     normal_of,
 )
-from jaxsim.physics.collision.convex.facing import Facing, FacingShape, facing_of, sides_of
 from jaxsim.physics.collision.convex.feature import Feature
+from jaxsim.physics.collision.convex.flat_contact import Facing, FacingShape, facing_of, sides_of
 from jaxsim.physics.collision.convex.polygon import (
     Polygon,
     clip_polygon,
@@ -38,7 +38,7 @@ from jaxsim.physics.collision.convex.polygon import (
     remove_corners,
 )
 from jaxsim.physics.collision.convex.solid import Assets
-from jaxsim.transforms.compaction import in_front
+from jaxsim.transforms.compaction import add_leading_axes
 from jaxsim.transforms.materialize_result import materialize_decision, materialize_result
 
 MAX_PATCH_POINTS = 4
@@ -62,7 +62,7 @@ class Patch(NamedTuple):
     reach: Array
 
 
-def _of(both: PyTree, second: Array) -> PyTree:
+def _select_shape(both: PyTree, second: Array) -> PyTree:
     """Select from values `[2, n]` that of the second shape, or of the first."""
     return jax.tree.map(lambda x: jnp.where(second, x[1], x[0]), both)
 
@@ -82,14 +82,14 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
     # Clip the subject by the sides of the reference face.
     sides = materialize_result(sides_of, set_, f)
     facing = materialize_decision(facing_of, assets, sides, f)
-    cutter, subject = _of(sides, facing.turned), _of(sides, ~facing.turned)
+    cutter, subject = _select_shape(sides, facing.turned), _select_shape(sides, ~facing.turned)
     polygon = _cut_polygon(assets, cutter, subject, facing, reach)
 
     # Drop points that are too far above the reference face.
-    normal = cutter.turn @ normal_of(assets, cutter.shape, facing.face)
+    normal = cutter.rot @ normal_of(assets, cutter.shape, facing.face)
     first = jnp.zeros_like(facing.face)
     origin = cutter.world(corner_of(assets, cutter.shape, facing.face, first))
-    origin, normal, limit = in_front((origin, normal, reach), polygon.point)
+    origin, normal, limit = add_leading_axes((origin, normal, reach), polygon.point)
     polygon = remove_corners(
         polygon, ((polygon.point - origin).dot(normal) > limit) | ~facing.flat[None]
     )
@@ -131,9 +131,9 @@ def _cut_polygon(
     points = _points(assets, cutter, subject, facing, every, reach)
     number = _corners(assets, subject, facing)
     sides = corners_of(assets, cutter.shape, face)
-    normal = cutter.turn @ normal_of(assets, cutter.shape, face)
+    normal = cutter.rot @ normal_of(assets, cutter.shape, face)
 
-    def turn(state: tuple[Array, Polygon]) -> tuple[Array, Polygon]:
+    def iterate(state: tuple[Array, Polygon]) -> tuple[Array, Polygon]:
         """Clip by one side."""
         k, p = state
         ends = jnp.broadcast_to(jnp.stack([k, k + 1])[:, None], (2, *face.shape))
@@ -143,7 +143,7 @@ def _cut_polygon(
     # As many iterations as the largest reference face has sides.
     last = jnp.max(jnp.where(facing.flat, sides, 0))
     start = jnp.int32(0), make_polygon(points, number, 2 * most)
-    return lax.while_loop(lambda state: state[0] < last, turn, start)[1]
+    return lax.while_loop(lambda state: state[0] < last, iterate, start)[1]
 
 
 def _two(points: Vec) -> tuple[Vec, Vec]:
@@ -161,15 +161,15 @@ def _points(
 ) -> Vec:
     """Return the k-th corner of the subject in the frame of the first shape."""
     corner = corner_of(assets, subject.shape, facing.other, k)
-    one, other, edge = in_front((facing.ends[0], facing.ends[1], facing.edge), k)
+    one, other, edge = add_leading_axes((facing.ends[0], facing.ends[1], facing.edge), k)
     end = jnp.where(k % 2 == 0, one, other)
-    out = in_front(subject.out, k).map(lambda x: jnp.broadcast_to(x, end.shape))
+    out = add_leading_axes(subject.out, k).map(lambda x: jnp.broadcast_to(x, end.shape))
     point = end_of(assets, subject.shape, end, out)
     if GeomType.CAPSULE in assets.kinds:
-        normal = cutter.turn @ normal_of(assets, cutter.shape, facing.face)
-        back = in_front(subject.turn.T @ -normal, k)
+        normal = cutter.rot @ normal_of(assets, cutter.shape, facing.face)
+        back = add_leading_axes(subject.rot.T @ -normal, k)
         point += inflated_edge_offset(subject.shape, out, back, reach)
-    return subject.world(select(edge, point, corner))
+    return subject.world(select_where(edge, point, corner))
 
 
 def patch_contacts(
@@ -188,15 +188,15 @@ def patch_contacts(
     """
     assets, facing = set_.assets, patch.facing
     sides = materialize_result(sides_of, set_, f)
-    cutter, subject = _of(sides, facing.turned), _of(sides, ~facing.turned)
+    cutter, subject = _select_shape(sides, facing.turned), _select_shape(sides, ~facing.turned)
     # Reference plane, and the points on the subject.
-    normal = cutter.turn @ normal_of(assets, cutter.shape, facing.face)
+    normal = cutter.rot @ normal_of(assets, cutter.shape, facing.face)
     origin = cutter.world(corner_of(assets, cutter.shape, facing.face, jnp.zeros_like(facing.face)))
     point = _crossings(assets, cutter, subject, patch) if point is None else point
 
     # Face-face: the distance to the plane of the second shape's face, which is the subject.
-    out = subject.turn @ normal_of(assets, subject.shape, facing.other)
-    normal, origin, out, edge, turned, number = in_front(
+    out = subject.rot @ normal_of(assets, subject.shape, facing.other)
+    normal, origin, out, edge, turned, number = add_leading_axes(
         (normal, origin, out, facing.edge, facing.turned, patch.number), point
     )
     rise = (point - origin).dot(normal)
@@ -204,8 +204,8 @@ def patch_contacts(
     apart = (foot - point).dot(out)
     dist = jnp.where(edge, rise, apart)
     # Edge-face: the normal of the reference face, with the sign of the order of the shapes.
-    direction = select(edge, select(turned, -normal, normal), -out)
-    at = select(edge, point - normal.scale(0.5 * rise), foot - out.scale(0.5 * apart))
+    direction = select_where(edge, select_where(turned, -normal, normal), -out)
+    at = select_where(edge, point - normal.scale(0.5 * rise), foot - out.scale(0.5 * apart))
     place = jnp.arange(MAX_PATCH_POINTS, dtype=jnp.int32)[:, None]
     dist = jnp.where(place < number, dist, NO_CONTACT_DISTANCE)
     return dist, at, direction.map(lambda x: jnp.broadcast_to(x, dist.shape))
@@ -227,18 +227,20 @@ def _crossings(assets: Assets, cutter: FacingShape, subject: FacingShape, patch:
 
     # Intersection of two clipping planes in the subject's face.
     second, at2 = _side_plane(assets, cutter, facing.face, out - own)
-    inner = subject.turn @ normal_of(assets, subject.shape, facing.other)
-    inner = in_front(inner, plane).map(lambda x: jnp.broadcast_to(x, plane.x.shape))
+    inner = subject.rot @ normal_of(assets, subject.shape, facing.other)
+    inner = add_leading_axes(inner, plane).map(lambda x: jnp.broadcast_to(x, plane.x.shape))
     in_face = _intersect_planes((plane, at), (second, at2), (inner, start))
-    return select(into_own & out_own, start, select(into_own | out_own, on_line, in_face))
+    return select_where(
+        into_own & out_own, start, select_where(into_own | out_own, on_line, in_face)
+    )
 
 
 def _side_plane(assets: Assets, side: FacingShape, face: Array, k: Array) -> tuple[Vec, Vec]:
     """Return the plane through the k-th side of a face, orthogonal to it: normal and a point."""
     k = jnp.maximum(k, 0)
     a, b = _two(side.world(corner_of(assets, side.shape, face, jnp.stack([k, k + 1]))))
-    normal = side.turn @ normal_of(assets, side.shape, face)
-    return (b - a).cross(in_front(normal, a)).normalize(), a
+    normal = side.rot @ normal_of(assets, side.shape, face)
+    return (b - a).cross(add_leading_axes(normal, a)).normalize(), a
 
 
 def _intersect_planes(*planes: tuple[Vec, Vec]) -> Vec:

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
-from jaxsim.math import Vec, safe_divide, select
-from jaxsim.transforms.compaction import in_front
+from jaxsim.math import Vec, safe_divide, select_where
+from jaxsim.transforms.compaction import add_leading_axes
 
 
 class Polygon(NamedTuple):
@@ -53,7 +53,7 @@ def clip_polygon(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Arra
       wanted: where there is a plane, `[n]`.
     """
     place = _slot_indices(p.out.shape[0])
-    origin, normal = in_front((origin, normal), place)
+    origin, normal = add_leading_axes((origin, normal), place)
     number, wanted, line = p.number[None], wanted[None], line[None]
     whole = jnp.maximum(number, 1)
     # Signed distances of the corners from the plane.
@@ -63,15 +63,17 @@ def clip_polygon(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Arra
 
     # The remaining run starts at a corner inside that follows one outside.
     before = jnp.where(place == 0, number - 1, place - 1)
-    first = jnp.argmax(inside & ~_at(inside, before), axis=0, keepdims=True).astype(jnp.int32)
+    first = jnp.argmax(inside & ~_gather_rows(inside, before), axis=0, keepdims=True).astype(
+        jnp.int32
+    )
     last = (first + kept - 1) % whole
-    entry, leave = _at(before, first), (last + 1) % whole
+    entry, leave = _gather_rows(before, first), (last + 1) % whole
     # Intersections on the two crossed edges, each computed from its remaining corner.
     stays, goes = jnp.concatenate([last, first]), jnp.concatenate([leave, entry])
-    (one, up), (other, down) = (_at((p.point, height), k) for k in (stays, goes))
+    (one, up), (other, down) = (_gather_rows((p.point, height), k) for k in (stays, goes))
     crossing = one + (other - one).scale(safe_divide(up, up - down))
-    there = _Corner(crossing[:1], _at(p.out, last), line)
-    back = _Corner(crossing[1:], line, _at(p.into, first))
+    there = _Corner(crossing[:1], _gather_rows(p.out, last), line)
+    back = _Corner(crossing[1:], line, _gather_rows(p.into, first))
 
     # Cyclic order: the run, the exit, the entry. The list starts with what remains of the edge from
     # the first corner to the second.
@@ -82,11 +84,11 @@ def clip_polygon(p: Polygon, origin: Vec, normal: Vec, line: Array, wanted: Arra
     # If nothing is removed, the list also starts with the second corner.
     onward = jnp.where(wanted & ~is_line, (place + 1) % whole, place)
     source = jnp.where(some & ~is_line, (first + slot) % whole, onward)
-    here = _Corner(*_at((p.point, p.into, p.out), source))
+    here = _Corner(*_gather_rows((p.point, p.into, p.out), source))
     # An open line with one end removed has the other end and the intersection.
     leaves = some & jnp.where(is_line, (place == 1 - first) & (first == 0), slot == kept)
     comes = some & jnp.where(is_line, (place == 1 - first) & (first != 0), slot == kept + 1)
-    point, into, out = select(leaves, there, select(comes, back, here))
+    point, into, out = select_where(leaves, there, select_where(comes, back, here))
     left = jnp.where(kept > 0, jnp.where(is_line, 2, kept + 2), 0)
     return Polygon(point, into, out, jnp.where(some, left, number)[0])
 
@@ -103,7 +105,7 @@ def remove_corners(p: Polygon, gone: Array) -> Polygon:
     """Remove the corners flagged in `gone` `[most, n]`; the order is kept."""
     stays = (_slot_indices(p.out.shape[0]) < p.number[None]) & ~gone
     order = jnp.argsort(~stays, axis=0, stable=True).astype(jnp.int32)
-    point, into, out = _at((p.point, p.into, p.out), order)
+    point, into, out = _gather_rows((p.point, p.into, p.out), order)
     return Polygon(point, into, out, jnp.sum(stays, axis=0, dtype=jnp.int32))
 
 
@@ -134,11 +136,11 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
 
     def following(k: Array) -> Array:
         """Return the next corner in cyclic order."""
-        return jnp.where(k + 1 >= in_front(count, k), 0, k + 1)
+        return jnp.where(k + 1 >= add_leading_axes(count, k), 0, k + 1)
 
     def area(corners: Array) -> tuple[Array, Array]:
         """Return twice the area, and the squared distance from the polygon's centroid."""
-        points = _at(p.point, corners)
+        points = _gather_rows(p.point, corners)
         cross = (points[2] - points[0]).cross(points[3] - points[1])
         away = points.map(lambda x: 0.25 * jnp.sum(x, axis=0)) - mean
         return cross.norm(), away.dot(away)
@@ -193,6 +195,6 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
     return jnp.where(small, start, last.best), jnp.minimum(count, 4)
 
 
-def _at(x: PyTree, index: Array) -> PyTree:
+def _gather_rows(x: PyTree, index: Array) -> PyTree:
     """Return rows `x[index]` per lane, `[most, n]`, `[k, n]` -> `[k, n]`."""
     return jax.tree.map(lambda a: jnp.take_along_axis(a, index, axis=0, mode="clip"), x)

@@ -147,7 +147,7 @@ class Prism(NamedTuple):
 def range_of(fields: HfieldTables, over: Over, reach: Array) -> PrismRange:
     """Return the prisms under the bounding boxes of geoms in the field's frame."""
     # Cells under the bounding box, inflated by the reach; none if it is above or below the field.
-    low, high = _bounds(fields.convex, over)
+    low, high = _bounds_in_field(fields.convex, over)
     x, y, top, base = over.size
     row, rows = _cells(low.y - reach, high.y + reach, y, over.grid.rows)
     col, cols = _cells(low.x - reach, high.x + reach, x, over.grid.cols)
@@ -155,7 +155,7 @@ def range_of(fields: HfieldTables, over: Over, reach: Array) -> PrismRange:
     return PrismRange(row, col, jnp.where(meets, rows, 0), cols, low.z - reach)
 
 
-def _bounds(assets: Assets, over: Over) -> tuple[Vec, Vec]:
+def _bounds_in_field(assets: Assets, over: Over) -> tuple[Vec, Vec]:
     """Return the bounding box of geoms along the axes of the field."""
     # Support points along both directions of each axis of the field.
     axes = over.rot.rows  # axes of the field in the frame of the geom
@@ -181,10 +181,10 @@ def prism_heights(fields: HfieldTables, over: Over, p: Prism) -> Vec:
     corner = over.grid.adr + p.row * cols + p.col
     steps = ((cols, 1), (0, cols + 1), (cols + 1, 0))  # offsets in the first and second prism
     index = (corner + jnp.where(p.second > 0, second, first) for first, second in steps)
-    return Vec(*(_lookup(fields.data, i, over) for i in index)).scale(over.size[2])
+    return Vec(*(_gather_items(fields.data, i, over) for i in index)).scale(over.size[2])
 
 
-def _lookup(data: Array, index: Array, over: Over) -> Array:
+def _gather_items(data: Array, index: Array, over: Over) -> Array:
     """Return items of `[n]`, `[n, 1]`, or, per world, of `[n, worlds]`."""
     if data.ndim == 2 and data.shape[1] > 1:
         place = data.at[index, jnp.broadcast_to(over.world, index.shape)]

@@ -20,7 +20,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.enums import GeomType
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.physics.collision.convex.feature import (
     Feature,
@@ -28,7 +28,7 @@ from jaxsim.physics.collision.convex.feature import (
     feature_residual,
     newton_step,
 )
-from jaxsim.transforms.compaction import for_some
+from jaxsim.transforms.compaction import evaluate_active_lanes
 from jaxsim.transforms.materialize_result import materialize_decision
 
 _POOL_SIZE = 4  # corners from which active subsets are chosen
@@ -108,14 +108,14 @@ def refine_features(
     set_, corners, weight, normal, f, beyond = lax.stop_gradient(
         (set_, corners, weight, normal, f, beyond)
     )
-    found = _Tried(f, _merit(set_, f, beyond), beyond)
+    found = _Tried(f, _evaluate_merit(set_, f, beyond), beyond)
     wanted = ~materialize_decision(_is_optimal, found.merit)
     lanes = _Lanes(set_._replace(assets=_NOT_TILED), corners, weight, normal, found)
 
     def refine(lanes: _Lanes) -> Feature:
         return _refine_lanes(lanes._replace(set_=lanes.set_._replace(assets=assets)))
 
-    return for_some(refine, wanted, lanes, _LANES_PER_CHUNK, f)
+    return evaluate_active_lanes(refine, wanted, lanes, _LANES_PER_CHUNK, f)
 
 
 def _refine_lanes(lanes: _Lanes) -> Feature:
@@ -130,26 +130,28 @@ def _refine_lanes(lanes: _Lanes) -> Feature:
         # Each hypothesis starts with its own features.
         begins = s.k % _MAX_ITERATIONS == 0
         searched = found.feature._replace(normal=normal)
-        start = _start(set_, corners, weight, searched, s.k // _MAX_ITERATIONS)
+        start = _initial_features(set_, corners, weight, searched, s.k // _MAX_ITERATIONS)
         # Newton step of each subset of the pool, all as lanes of one call.
-        tried = _subsets(s.now.feature, s.pool)
+        tried = _corner_subsets(s.now.feature, s.pool)
         longest = _MAX_RIM_ROTATION * _repeat_lanes(s.part, len(_CORNER_SUBSETS))
         tried = newton_step(every, tried, longest * every.rim(tried.normal, tried.flat))
-        tried = select(begins, _repeat_lanes(start, len(_CORNER_SUBSETS)), tried)
+        tried = select_where(begins, _repeat_lanes(start, len(_CORNER_SUBSETS)), tried)
         beyond = every.farthest(tried.normal)
-        rows = _Tried(tried, _merit(every, tried, beyond), beyond)
+        rows = _Tried(tried, _evaluate_merit(every, tried, beyond), beyond)
         rows = jax.tree.map(lambda x: x.reshape(*x.shape[:-1], len(_CORNER_SUBSETS), -1), rows)
         # Keep the best subset; adapt the trust region; update the best of all hypotheses.
-        first = materialize_decision(_first_best, rows.merit)
-        new = jax.tree.map(lambda x: _pick(x, first), rows)
+        first = materialize_decision(_pick_best, rows.merit)
+        new = jax.tree.map(lambda x: _pick_row(x, first), rows)
         better = begins | materialize_decision(_is_better, s.now.merit, new.merit)
         part = jnp.where(begins, 1, jnp.where(better, jnp.minimum(2 * s.part, 1), s.part / 4))
-        now = select(better, new, s.now)
-        best = select(
+        now = select_where(better, new, s.now)
+        best = select_where(
             materialize_decision(_is_nearer_optimum, s.best.merit, now.merit), now, s.best
         )
         pool = jax.tree.map(lambda x: jnp.concatenate([x, x[:1]]), now.feature.corners)
-        return _State(best, now, _update_pool(now, select(begins, pool, s.pool)), part, s.k + 1)
+        return _State(
+            best, now, _update_pool(now, select_where(begins, pool, s.pool)), part, s.k + 1
+        )
 
     def not_converged(s: _State) -> Array:
         """Return whether some lane is not optimal and hypotheses are left."""
@@ -160,7 +162,7 @@ def _refine_lanes(lanes: _Lanes) -> Feature:
     return lax.while_loop(not_converged, iteration, state).best.feature
 
 
-def _start(
+def _initial_features(
     set_: Difference,
     corners: tuple[Corner, Corner, Corner],
     weight: tuple[Array, Array, Array],
@@ -180,13 +182,13 @@ def _start(
     flat = is_cylinder & some
     one = (way >= 4) & jnp.where(second, is_cylinder[1], is_cylinder[0])
     rest = (1 - part) / 3
-    corners, weight, normal = select(
+    corners, weight, normal = select_where(
         one, (cap, (part + rest, rest, rest), normal), (corners, weight, f.normal)
     )
     return feature_of(set_, corners, weight, normal, f.inside, flat)
 
 
-def _pick(x: Array, row: Array) -> Array:
+def _pick_row(x: Array, row: Array) -> Array:
     """Pick one of the rows `[..., k, n]`, `[..., n]`."""
     index = row.reshape((1,) * (x.ndim - 1) + (-1,))
     return jnp.take_along_axis(x, index, axis=-2).squeeze(-2)
@@ -196,14 +198,14 @@ def _update_pool(now: _Tried, pool: Corner) -> Corner:
     """Return the pool: the active corners, other known ones, and a new one in the last slot."""
     f = now.feature
     count = 1 + f.needed[0].astype(jnp.int32) + f.needed[1].astype(jnp.int32)
-    moved = jax.tree.map(lambda mine, all_: _front(mine, all_, count), f.corners, pool)
+    moved = jax.tree.map(lambda mine, all_: _prepend_rows(mine, all_, count), f.corners, pool)
     each = jax.tree.map(lambda x: x[None], now.beyond)
     new = ~jnp.any(same_features(each, moved), axis=0)
     last = (np.arange(_POOL_SIZE)[:, None] == _POOL_SIZE - 1) & new[None]
-    return select(last, each, moved)
+    return select_where(last, each, moved)
 
 
-def _front(own: Array, pool: Array, count: Array) -> Array:
+def _prepend_rows(own: Array, pool: Array, count: Array) -> Array:
     """Return the first `count` rows of `own`, followed by rows of `pool`."""
     rows = []
     for k in range(_POOL_SIZE):
@@ -212,7 +214,7 @@ def _front(own: Array, pool: Array, count: Array) -> Array:
     return jnp.stack(rows)
 
 
-def _subsets(f: Feature, pool: Corner) -> Feature:
+def _corner_subsets(f: Feature, pool: Corner) -> Feature:
     """Return the feature with each subset of the pool as its corners, `[len(SUBSETS) n]`."""
     # Constant table of the subsets; missing corners repeat the first.
     size = np.array([len(s) for s in _CORNER_SUBSETS], np.int32)
@@ -238,7 +240,7 @@ def _repeat_lanes(x: PyTree, times: int) -> PyTree:
     return jax.tree.map(lambda a: jnp.tile(a, (1,) * (a.ndim - 1) + (times,)), x)
 
 
-def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
+def _evaluate_merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
     """Return the merit of a feature, given the support point along its normal."""
     # Support value, residual with the gap to the support, and the most negative weight.
     y, square = feature_residual(set_, f)
@@ -246,7 +248,7 @@ def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
     x = y[0] + (y[1] - y[0]).scale(first) + (y[2] - y[0]).scale(second)
     h = f.normal.dot(beyond.y)
     eps = float(jnp.finfo(h.dtype).eps)
-    scale = jnp.max(_size(y), axis=0) + _size(set_.pos)
+    scale = jnp.max(_max_abs(y), axis=0) + _max_abs(set_.pos)
     floor = (8 * eps * scale) ** 2
     outside = jnp.minimum(jnp.minimum(first, second), jnp.minimum(1 - first - second, 0))
     gap = h - f.normal.dot(x)
@@ -258,25 +260,25 @@ def _merit(set_: Difference, f: Feature, beyond: Corner) -> _Merit:
     return _Merit(h, square, gap, outside, scale)
 
 
-def _size(y: Vec) -> Array:
+def _max_abs(y: Vec) -> Array:
     """Return the largest absolute coordinate."""
     return jnp.maximum(jnp.maximum(jnp.abs(y.x), jnp.abs(y.y)), jnp.abs(y.z))
 
 
-def _slack(m: _Merit) -> Array:
+def _support_rounding(m: _Merit) -> Array:
     """Return the rounding error of a support value [m]."""
     return 8 * float(jnp.finfo(m.h.dtype).eps) * m.scale
 
 
 def _is_optimal(m: _Merit) -> Array:
     """Return whether the optimality conditions hold, up to rounding."""
-    slack = 4 * _slack(m)
+    slack = 4 * _support_rounding(m)
     return (m.gap <= slack) & (m.residual <= slack * slack) & (m.outside >= -1e-6)
 
 
 def _is_better(old: _Merit, new: _Merit) -> Array:
     """Return whether the depth or the residual decreases."""
-    slack = _slack(old)
+    slack = _support_rounding(old)
     return (new.h <= old.h + slack) & (
         (new.residual < 0.5 * old.residual) | (new.h < old.h - slack)
     )
@@ -284,13 +286,15 @@ def _is_better(old: _Merit, new: _Merit) -> Array:
 
 def _is_nearer_optimum(old: _Merit, new: _Merit) -> Array:
     """Return whether the optimality conditions are violated less, at no larger depth."""
-    slack = _slack(old)
+    slack = _support_rounding(old)
     both = _is_optimal(old) & _is_optimal(new)
-    less = jnp.where(both, new.h < old.h - slack, _violation(new) < 0.5 * _violation(old))
+    less = jnp.where(
+        both, new.h < old.h - slack, _equation_violation(new) < 0.5 * _equation_violation(old)
+    )
     return less & (new.h <= old.h + slack)
 
 
-def _violation(m: _Merit) -> Array:
+def _equation_violation(m: _Merit) -> Array:
     """Return the violation of the equations, plus a little of that of the weights.
 
     Only the position depends on the weights.
@@ -299,8 +303,8 @@ def _violation(m: _Merit) -> Array:
     return m.residual + outside * outside
 
 
-def _first_best(m: _Merit) -> Array:
+def _pick_best(m: _Merit) -> Array:
     """Pick of features `[k, n]` that of least h; of equal ones that of least residual."""
     least = jnp.min(m.h, axis=0, keepdims=True)
-    equal = m.h <= least + _slack(m)
+    equal = m.h <= least + _support_rounding(m)
     return jnp.argmin(jnp.where(equal, m.residual, jnp.inf), axis=0).astype(jnp.int32)

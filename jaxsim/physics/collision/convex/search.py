@@ -2,8 +2,8 @@
 
 GJK runs on all lanes within reach; EPA on those whose cores overlap; a few Newton steps on the
 features then give exact points, and patches of flat contact. Each phase compacts its active lanes
-(`for_some`). The results are discrete choices and numbers without derivative; `feature.at_solution`
-defines the derivative.
+(`evaluate_active_lanes`). The results are discrete choices and numbers without derivative;
+`feature.attach_solution_derivative` defines the derivative.
 """
 
 import functools
@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
-from jaxsim.math import Rot, Vec, select
+from jaxsim.math import Rot, Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.difference import Corner, Difference
 from jaxsim.physics.collision.convex.epa import epa_deepest_face
@@ -25,7 +25,7 @@ from jaxsim.physics.collision.convex.patch import MAX_PATCH_POINTS, Patch, patch
 from jaxsim.physics.collision.convex.patch import patch_contacts as patch_contacts
 from jaxsim.physics.collision.convex.refine import refine_features
 from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, core_radius
-from jaxsim.transforms.compaction import for_some
+from jaxsim.transforms.compaction import evaluate_active_lanes
 from jaxsim.transforms.platform import platform
 
 _NEWTON_ITERATIONS = 6
@@ -87,11 +87,11 @@ def search_convex_pairs(
     cutoff = reach + core_radius(lanes.a) + core_radius(lanes.b)
     # GJK on active lanes, EPA on overlapping cores, Newton and patches on lanes within reach.
     approach = functools.partial(_approach, assets)
-    found = for_some(approach, reach > -NO_CONTACT_DISTANCE / 2, (lanes, cutoff), size)
-    penetrate = functools.partial(_penetrate, assets)
-    found = for_some(penetrate, found.near & found.inside, (lanes, found), few, found)
-    finish = functools.partial(_finish, assets, features)
-    at, feature, patch = for_some(finish, found.near, (lanes, found, reach), few)
+    found = evaluate_active_lanes(approach, reach > -NO_CONTACT_DISTANCE / 2, (lanes, cutoff), size)
+    penetrate = functools.partial(_run_epa, assets)
+    found = evaluate_active_lanes(penetrate, found.near & found.inside, (lanes, found), few, found)
+    finish = functools.partial(_solve_contacts, assets, features)
+    at, feature, patch = evaluate_active_lanes(finish, found.near, (lanes, found, reach), few)
     return ConvexSearchResult(found.near, at, feature, patch)
 
 
@@ -115,26 +115,26 @@ def search_contacts(
     first = np.arange(MAX_PATCH_POINTS).reshape(MAX_PATCH_POINTS, 1) == 0
     only = jnp.where(first, single[0], NO_CONTACT_DISTANCE), single[1], single[2]
     only = jax.tree.map(lambda x: jnp.broadcast_to(x, several[0].shape), only)
-    return select(patch.number == 0, only, several)
+    return select_where(patch.number == 0, only, several)
 
 
 def _approach(assets: Assets, operands: tuple[Lanes, Array]) -> _Nearest:
     """Run GJK."""
     lanes, cutoff = operands
     near = gjk_nearest(lanes.difference(assets), cutoff, assets.max_iterations)
-    towards = -combine_corners(_ys(near.triangle), near.weight)
+    towards = -combine_corners(_difference_points(near.triangle), near.weight)
     normal = towards.normalize(fallback=lanes.pos.normalize())
     return _Nearest(near.triangle, near.weight, normal, near.inside, ~near.apart)
 
 
-def _penetrate(assets: Assets, operands: tuple[Lanes, _Nearest]) -> _Nearest:
+def _run_epa(assets: Assets, operands: tuple[Lanes, _Nearest]) -> _Nearest:
     """Run EPA."""
     lanes, found = operands
     deep = epa_deepest_face(lanes.difference(assets), assets.max_iterations)
     return found._replace(corners=deep.triangle, weight=deep.weight, normal=deep.normal)
 
 
-def _finish(
+def _solve_contacts(
     assets: Assets, features: bool, operands: tuple[Lanes, _Nearest, Array]
 ) -> tuple[tuple[Array, Vec, Vec], Feature | None, Patch | None]:
     """Solve for the exact nearest points and compute the contacts."""
@@ -154,7 +154,7 @@ def _finish(
     return (at, feature, patch) if features else (at, None, None)
 
 
-def _ys(triangle: tuple[Corner, Corner, Corner]) -> tuple[Vec, Vec, Vec]:
+def _difference_points(triangle: tuple[Corner, Corner, Corner]) -> tuple[Vec, Vec, Vec]:
     """Return the points of a triangle's corners."""
     one, two, three = triangle
     return one.y, two.y, three.y

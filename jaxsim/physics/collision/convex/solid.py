@@ -17,15 +17,15 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.node import node
 from jaxsim.enums import DisableBit, GeomType
-from jaxsim.math import Vec, safe_divide, select
+from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.convex.hull import (
     Hulls,
     collidable_geoms,
+    geoms_without_hull,
     hull_support,
     hull_vertex,
     hulls,
-    without_hull,
 )
 from jaxsim.transforms.materialize_result import materialize_decision
 
@@ -52,7 +52,7 @@ class Assets:
 def convex_assets(m: Model) -> Assets:
     """Return the tables for the geoms of a model that can collide; see `assets_of`."""
     s = m.structure
-    drawn = without_hull(s) & ~collidable_geoms(partial(getattr, s))
+    drawn = geoms_without_hull(s) & ~collidable_geoms(partial(getattr, s))
     return assets_of(m, set(s.geom_type[~drawn].tolist()))
 
 
@@ -87,7 +87,7 @@ class ConvexShape(NamedTuple):
 
     Attributes:
       kind: geom type, or ELEMENT.
-      size: `geom_size` [m]; for a prism see `_on_prism`; for an element its radius.
+      size: `geom_size` [m]; for a prism see `_prism_support`; for an element its radius.
       hull: id of the mesh's hull (hull.py); arbitrary for other shapes.
       tops: heights of the three upper corners of a prism [m]; arbitrary for other shapes, None if
         there are no prisms.
@@ -135,19 +135,21 @@ def point_on(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     point = Vec(zero, zero, zero)
     for kind in assets.kinds:
         if kind in _POINT_FUNCTIONS:
-            point = select(s.kind == kind, _POINT_FUNCTIONS[kind](assets, s, feature, d), point)
+            point = select_where(
+                s.kind == kind, _POINT_FUNCTIONS[kind](assets, s, feature, d), point
+            )
     return point
 
 
 # Features that are farthest along d, by type.
 
 
-def _end(assets: Assets, s: ConvexShape, d: Vec) -> Array:
+def _segment_end(assets: Assets, s: ConvexShape, d: Vec) -> Array:
     """Return 1 for the upper end of a capsule or a cylinder, else 0."""
     return (d.z > 0).astype(jnp.int32)
 
 
-def _corner(assets: Assets, s: ConvexShape, d: Vec) -> Array:
+def _box_corner_bits(assets: Assets, s: ConvexShape, d: Vec) -> Array:
     """Return the corner of a box: bit k is its side of axis k."""
     return sum((c > 0).astype(jnp.int32) << k for k, c in enumerate(d.parts))
 
@@ -187,9 +189,9 @@ def _element_corner(assets: Assets, s: ConvexShape, d: Vec) -> Array:
 _FEATURE_FUNCTIONS: dict[int, Callable] = {
     FLEX_ELEMENT: _element_corner,
     GeomType.HFIELD: _prism_corner,
-    GeomType.CAPSULE: _end,
-    GeomType.CYLINDER: _end,
-    GeomType.BOX: _corner,
+    GeomType.CAPSULE: _segment_end,
+    GeomType.CYLINDER: _segment_end,
+    GeomType.BOX: _box_corner_bits,
     GeomType.MESH: _hull,
 }
 
@@ -197,33 +199,33 @@ _FEATURE_FUNCTIONS: dict[int, Callable] = {
 # Support points of a feature, by type.
 
 
-def _on_segment(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
+def _segment_support(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     """Return an end of a capsule's segment."""
     zero = jnp.zeros_like(d.x)
     return Vec(zero, zero, jnp.where(feature > 0, s.size.y, -s.size.y))
 
 
-def _on_rim(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
+def _rim_support(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     """Return the support point of a cylinder's rim."""
     across = Vec(d.x, d.y, jnp.zeros_like(d.x))
     out = across.scale(safe_divide(s.size.x, across.norm()))
     return Vec(out.x, out.y, jnp.where(feature > 0, s.size.y, -s.size.y))
 
 
-def _on_ellipsoid(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
+def _ellipsoid_support(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     """Return the support point of an ellipsoid."""
     stretched = Vec(*(a * c for a, c in zip(s.size.parts, d.parts, strict=True)))
     out = stretched.scale(safe_divide(1.0, stretched.norm()))
     return Vec(*(a * c for a, c in zip(s.size.parts, out.parts, strict=True)))
 
 
-def _on_box(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
+def _box_support(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     """Return a corner of a box."""
     sides = enumerate(s.size.parts)
     return Vec(*(jnp.where((feature >> k) & 1 > 0, a, -a) for k, a in sides))
 
 
-def _on_hull(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
+def _hull_support(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     """Return a vertex of a hull."""
     assert assets.hulls is not None
     mine = jnp.where(s.kind == GeomType.MESH, feature, 0)  # features of other kinds: any vertex
@@ -234,7 +236,7 @@ def _on_hull(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
 _PRISM_EDGES = ((-1 / 3, 1 / 3), (-1 / 3, -2 / 3), (2 / 3, 1 / 3))
 
 
-def _on_prism(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
+def _prism_support(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     """Return a corner of a prism of a height field.
 
     `size` is that of the cell along x and y, both negative for the second prism, which is the first
@@ -250,23 +252,23 @@ def _on_prism(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     return Vec(s.size.x * x, s.size.y * y, jnp.where(feature < 3, top, s.size.z))
 
 
-def _on_element(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
+def _element_support(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
     """Return a corner of an element."""
     assert s.corners is not None
     point = s.corners[0]
     for k, corner in enumerate(s.corners[1:], 1):
-        point = select(feature == k, corner, point)
+        point = select_where(feature == k, corner, point)
     return point
 
 
 _POINT_FUNCTIONS: dict[int, Callable] = {
-    FLEX_ELEMENT: _on_element,
-    GeomType.HFIELD: _on_prism,
-    GeomType.CAPSULE: _on_segment,
-    GeomType.ELLIPSOID: _on_ellipsoid,
-    GeomType.CYLINDER: _on_rim,
-    GeomType.BOX: _on_box,
-    GeomType.MESH: _on_hull,
+    FLEX_ELEMENT: _element_support,
+    GeomType.HFIELD: _prism_support,
+    GeomType.CAPSULE: _segment_support,
+    GeomType.ELLIPSOID: _ellipsoid_support,
+    GeomType.CYLINDER: _rim_support,
+    GeomType.BOX: _box_support,
+    GeomType.MESH: _hull_support,
 }
 
 

@@ -16,7 +16,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MAXVAL
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.physics.collision.field.pair import Pair, Slopes
 from jaxsim.transforms.platform import platform
 
@@ -44,17 +44,17 @@ def descend_gradient(pair: Pair, x: Vec, iterations: int) -> tuple[Vec, Array]:
         last = k == iterations
         # Objective and descent direction; stopped points take part in the last step only.
         s = pair.slopes(x)
-        value, slope = _objective(s.first, s.second, last), _slope(s, last)
+        value, slope = _objective(s.first, s.second, last), _objective_gradient(s, last)
         number = _is_finite(slope)
         going = number & (last | ~stopped)
         # Line search; the point moves only if the objective does not increase.
         new_x, new = _line_search(pair, x, slope, value, going, last)
         better = going & ~(value < new)
         distance = jnp.where(better, new, jnp.where(number, value, MAXVAL))
-        return select(better, new_x, x), distance, ~better
+        return select_where(better, new_x, x), distance, ~better
 
     # Broadcast the points to all pairs and worlds, then descend.
-    zero = jnp.zeros_like(sum(x.parts) + pair.offset.x + pair.turn.xx)
+    zero = jnp.zeros_like(sum(x.parts) + pair.offset.x + pair.rot.xx)
     x = x.map(lambda c: c + zero)
     x, distance, _ = lax.fori_loop(0, iterations + 1, step, (x, zero, jnp.zeros_like(zero, bool)))
     return x, distance
@@ -66,12 +66,12 @@ def _objective(first: Array, second: Array, last: Array) -> Array:
     return jnp.where(last, larger, first + second + jnp.abs(larger))
 
 
-def _slope(s: Slopes, last: Array) -> Vec:
+def _objective_gradient(s: Slopes, last: Array) -> Vec:
     """Return the gradient of the objective; for equal distances the first counts as larger."""
     by_second = s.second > s.first
-    larger = select(by_second, s.slope2, s.slope1)
+    larger = select_where(by_second, s.slope2, s.slope1)
     out = jnp.maximum(s.first, s.second) > 0
-    return select(last, larger, s.slope1 + s.slope2 + larger.scale(jnp.where(out, 1.0, -1.0)))
+    return select_where(last, larger, s.slope1 + s.slope2 + larger.scale(jnp.where(out, 1.0, -1.0)))
 
 
 def _is_finite(v: Vec) -> Array:
@@ -96,7 +96,7 @@ def _line_search(
     def halve(state):
         """Evaluate the next step length."""
         trial, length, at, new, done = state
-        at = select(done, at, x - slope.scale(length))
+        at = select_where(done, at, x - slope.scale(length))
         found = jnp.where(done, new, _objective(*pair.distances(at), last))
         done = done | ~(found - value > -length * promised)
         return trial + 1, 0.5 * length, at, found, done

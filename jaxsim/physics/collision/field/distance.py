@@ -16,7 +16,7 @@ from jaxsim.arrays.node import node
 from jaxsim.assets.sdf.shapes import SdfShape
 from jaxsim.enums import GeomType
 from jaxsim.extend.registry import shapes
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.physics.collision.field import primitive
 from jaxsim.physics.collision.field.octree import SdfOctrees, octree_distance
 
@@ -60,7 +60,7 @@ def signed_distance(x: Vec, solid: SdfGeoms) -> Array:
     first, *others = solid.kinds
     value = sdf_function(first).distance(x, solid)
     for kind in others:
-        value = jnp.where(_is(solid, kind), sdf_function(kind).distance(x, solid), value)
+        value = jnp.where(_has_function(solid, kind), sdf_function(kind).distance(x, solid), value)
     return value
 
 
@@ -72,7 +72,7 @@ def distance_and_slope(x: Vec, solid: SdfGeoms) -> tuple[Array, Vec]:
     for kind in solid.kinds:
         turned = sdf_function(kind).slope
         if turned is not None:
-            slope = select(_is(solid, kind), turned(x, solid.size, slope), slope)
+            slope = select_where(_has_function(solid, kind), turned(x, solid.size, slope), slope)
     return value, slope
 
 
@@ -90,7 +90,7 @@ def sdf_function(kind: str) -> SdfFunction:
             f"the shape {kind!r} is not the one that the model was loaded with; register it, and "
             "load the model again"
         )
-    return _of_plugin(kind, known[kind])
+    return _plugin_function(kind, known[kind])
 
 
 def sdf_function_id(kind: str) -> int:
@@ -98,7 +98,7 @@ def sdf_function_id(kind: str) -> int:
     return _CODES.setdefault(kind, len(_CODES))
 
 
-def _is(solid: SdfGeoms, kind: str) -> Array:
+def _has_function(solid: SdfGeoms, kind: str) -> Array:
     """Return which geoms have a function."""
     return solid.code == sdf_function_id(kind)
 
@@ -108,12 +108,12 @@ def _primitive(function: Callable, slope: Callable | None = None) -> SdfFunction
     return SdfFunction(lambda x, solid: function(x, solid.size), slope)
 
 
-def _of_plugin(name: str, shape: SdfShape) -> SdfFunction:
+def _plugin_function(name: str, shape: SdfShape) -> SdfFunction:
     """Return the table entry of a plugin shape."""
     return SdfFunction(lambda x, solid: shape.distance(*x.parts, *solid.constants[name]))
 
 
-def _of_mesh(x: Vec, solid: SdfGeoms) -> Array:
+def _mesh_distance(x: Vec, solid: SdfGeoms) -> Array:
     """Return distances from meshes."""
     assert solid.octree is not None
     return octree_distance(x, solid.octree)
@@ -132,6 +132,6 @@ SDF_FUNCTIONS: dict[str, SdfFunction] = {
     sdf_name(GeomType.ELLIPSOID): _primitive(primitive.sdf_ellipsoid, primitive.ellipsoid_slope),
     sdf_name(GeomType.CYLINDER): _primitive(primitive.sdf_cylinder),
     sdf_name(GeomType.BOX): _primitive(primitive.sdf_box, primitive.box_slope),
-    OCTREE_SDF: SdfFunction(_of_mesh),
+    OCTREE_SDF: SdfFunction(_mesh_distance),
 }
 _CODES: dict[str, int] = {}

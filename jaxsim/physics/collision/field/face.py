@@ -18,7 +18,7 @@ from jaxsim.math import Vec, safe_divide, safe_sqrt
 from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope, signed_distance
 from jaxsim.physics.collision.field.faces import CORNERS_PER_FACE
 from jaxsim.physics.collision.field.fields import SdfTables
-from jaxsim.physics.collision.field.starts import radical_inverse
+from jaxsim.physics.collision.field.initial_points import radical_inverse
 from jaxsim.physics.collision.shape import choose_static, per_slot
 
 _START_HEIGHT = (
@@ -56,7 +56,7 @@ def search_faces(
     """Search faces `[1, n, *W]` where `wanted`."""
     # Follow all three paths, and assign each initial point to its path.
     x, dist = _corner_searches(corners, solid, fields.iterations)
-    way = _steepest(_starts(corners, max(1, fields.starts)), corners, solid)
+    way = _steepest_corner(_starts(corners, max(1, fields.starts)), corners, solid)
     hit = wanted & (choose_static(way, [dist[k : k + 1] for k in range(CORNERS_PER_FACE)]) < 0)
     return Searched(x, dist, way, hit)
 
@@ -109,14 +109,14 @@ def _corner_searches(
 
     def step(k, x: Vec) -> Vec:
         """Take one Frank-Wolfe step."""
-        way = _steepest(x, corners, solid)
+        way = _steepest_corner(x, corners, solid)
         return x + (choose_static(way, corners) - x).scale(2 / (k + 2).astype(x.x.dtype))
 
     x = lax.fori_loop(1, max(1, iterations), step, start)
     return x, signed_distance(x, solid)
 
 
-def _steepest(x: Vec, corners: tuple[Vec, ...], solid: SdfGeoms) -> Array:
+def _steepest_corner(x: Vec, corners: tuple[Vec, ...], solid: SdfGeoms) -> Array:
     """Return the first corner in whose direction the distance decreases most."""
     slope = distance_and_slope(x, solid)[1]
     a, b, c = (slope.dot(corner) for corner in corners)

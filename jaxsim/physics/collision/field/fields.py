@@ -65,9 +65,9 @@ class SdfTables:
 
     def solid_of(self, ids: Array, size: Vec, kinds: tuple[str, ...]) -> SdfGeoms:
         """Return geoms, given by ids and sizes, as signed distance functions with these names."""
-        kind = _pick(self.code, ids)
+        kind = _gather_entry(self.code, ids)
         shapes = {
-            shape: tuple(_pick(values, ids) for values in self.constants[shape])
+            shape: tuple(_gather_entry(values, ids) for values in self.constants[shape])
             for shape in kinds
             if shape in self.constants
         }
@@ -78,7 +78,7 @@ class SdfTables:
 
     def _octree(self, ids: Array) -> SdfOctrees:
         """Return the octrees of geoms; arbitrary for those that have none."""
-        root = _pick(self.root, ids)
+        root = _gather_entry(self.root, ids)
         middle, half = _box(self.cell, root)
         root, low, side = add_slot_axis((root, middle - half, half + half))
         return SdfOctrees(self.depth, self.child, self.value, root, low, side)
@@ -121,11 +121,11 @@ def fields_of(
 
 def _box(table: Array, index: Array) -> tuple[Vec, Vec]:
     """Return centers and half sides, from rows of six numbers `[k, 6, *W]`."""
-    parts = [_pick(table[:, k], index) for k in range(6)]
+    parts = [_gather_entry(table[:, k], index) for k in range(6)]
     return Vec(*parts[:3]), Vec(*parts[3:])
 
 
-def _pick(table: Array, index: Array) -> Array:
+def _gather_entry(table: Array, index: Array) -> Array:
     """Gather from a table `[k, *W]` by an index `[n, *W]` that worlds may share."""
     worlds = jnp.broadcast_shapes(table.shape[1:], index.shape[1:])
     return gather(table, jnp.broadcast_to(index, (*index.shape[:1], *worlds)))

@@ -13,7 +13,7 @@ from jaxsim.physics.collision.candidates.pairs import known_pairs
 from jaxsim.physics.collision.field.distance import OCTREE_SDF, SDF_FUNCTIONS, sdf_name
 from jaxsim.physics.collision.flex.pairs import flex_pairs
 from jaxsim.physics.plugin import plugin_config
-from jaxsim.physics.refusal import Refusal, refuse
+from jaxsim.physics.unsupported import Refusal, make_refusal
 
 NO_SDF = ""  # kind of a geom without a signed distance function
 
@@ -76,7 +76,7 @@ def unknown_sdf_messages(m: Model) -> list[Refusal]:
         {*pairs.geom1.tolist(), *pairs.geom2.tolist(), *shell_collidable_geoms(s, m.pair_flags)}
     )
     return [
-        refuse(m, "geom", g, unknown_sdf_reason(s, g))
+        make_refusal(m, "geom", g, unknown_sdf_reason(s, g))
         for g in geoms
         if s.geom_type[g] == GeomType.SDF and kind_of(s, g) == NO_SDF
     ]

@@ -13,15 +13,19 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import running_sum
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope
 from jaxsim.physics.collision.field.face import may_reach, search_faces
 from jaxsim.physics.collision.field.faces import CORNERS_PER_FACE, Faces, sdf_mesh_faces
 from jaxsim.physics.collision.field.fields import SdfTables, sdf_tables
-from jaxsim.physics.collision.field.found import SdfSearchResult, contacts_in_world, filter_contacts
 from jaxsim.physics.collision.field.pair import Pair, normalize_or_zero, pair_of
+from jaxsim.physics.collision.field.search_results import (
+    SdfSearchResult,
+    contacts_in_world,
+    filter_contacts,
+)
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
 MAX_MESH_CONTACTS = 50  # most searches of a mesh that end in a contact (mjMAXCONPAIR)
@@ -40,13 +44,13 @@ class _State(NamedTuple):
     Attributes:
       visit: number of faces visited.
       hits: number of searches that ended in the other geom, `[1, n, *W]`.
-      places: number of distinct points among these, `[1, n, *W]`.
+      num_points: number of distinct points among these, `[1, n, *W]`.
       x, dist: these points, `[MOST, n, *W]`, and their distances.
     """
 
     visit: Array
     hits: Array
-    places: Array
+    num_points: Array
     x: Vec
     dist: Array
 
@@ -66,13 +70,13 @@ def mesh_sdf(
 @jax.custom_jvp
 def _contacts(a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields) -> ContactPoints:
     """Return the contacts in the world frame."""
-    return contacts_in_world(_search(a, b, assets), b)
+    return contacts_in_world(_search_faces(a, b, assets), b)
 
 
 @_contacts.defjvp
 def _mesh_sdf_jvp(primals: tuple, tangents: tuple) -> tuple[ContactPoints, ContactPoints]:
     """Differentiate at fixed points of the mesh, which do not slide along a face."""
-    found = _search(*primals)
+    found = _search_faces(*primals)
 
     def follow(a, b, assets):
         """Return the contacts as differentiable functions of the geoms."""
@@ -89,7 +93,7 @@ def _mesh_sdf_jvp(primals: tuple, tangents: tuple) -> tuple[ContactPoints, Conta
     return contacts_in_world(found, primals[1]), tangent
 
 
-def _search(a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields) -> SdfSearchResult:
+def _search_faces(a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields) -> SdfSearchResult:
     """Return the contacts in the frames of the `sdf` geoms."""
     pair = pair_of(a, b, assets.fields)
     corners, there = assets.faces.of(a)
@@ -140,12 +144,12 @@ def _search_next_face(
     # Each path ends in one point; points are ordered by the first search that follows the path.
     way, first = search.way, search.first(hit)
     place = jnp.arange(MAX_MESH_CONTACTS, dtype=jnp.int32).reshape(-1, *(1,) * (way.ndim - 1))
-    places, points, dists = state.places, state.x, state.dist
+    num_points, points, dists = state.num_points, state.x, state.dist
     for k in range(CORNERS_PER_FACE):
         earlier = sum(((f < first[k]).astype(jnp.int32) for f in first), jnp.zeros_like(first[k]))
-        here = (first[k] < len(way)) & (place == state.places + earlier)
-        points = select(here, search.x[k : k + 1], points)
+        here = (first[k] < len(way)) & (place == state.num_points + earlier)
+        points = select_where(here, search.x[k : k + 1], points)
         dists = jnp.where(here, search.dist[k : k + 1], dists)
-        places = places + (first[k] < len(way)).astype(jnp.int32)
+        num_points = num_points + (first[k] < len(way)).astype(jnp.int32)
     hits = state.hits + jnp.sum(hit, axis=0, keepdims=True, dtype=jnp.int32)
-    return _State(state.visit + 1, hits, places, points, dists)
+    return _State(state.visit + 1, hits, num_points, points, dists)

@@ -60,9 +60,9 @@ def octree_distance(x: Vec, octree: SdfOctrees) -> Array:
     # Project on the octree, descend to the leaf, interpolate.
     axes = zip(x.parts, octree.low.parts, octree.side.parts, strict=True)
     u = [_clamp_to_octree(*axis) for axis in axes]
-    cell, scale, origin = _leaf(octree, lax.stop_gradient([inside for inside, _ in u]))
+    cell, scale, origin = _find_leaf(octree, lax.stop_gradient([inside for inside, _ in u]))
     place = [inside * scale - o for (inside, _), o in zip(u, origin, strict=True)]
-    value = _interpolate(octree, cell, place)
+    value = _interpolate_leaf(octree, cell, place)
     beyond = [over for _, over in u]
     return value + safe_sqrt(sum(over * over for over in beyond))
 
@@ -78,7 +78,7 @@ def _clamp_to_octree(x: Array, low: Array, side: Array) -> tuple[Array, Array]:
     return jnp.where(outside, edge, x - low) / side, jnp.where(outside, over, 0.0)
 
 
-def _leaf(octree: SdfOctrees, u: list[Array]) -> tuple[Array, Array, list[Array]]:
+def _find_leaf(octree: SdfOctrees, u: list[Array]) -> tuple[Array, Array, list[Array]]:
     """Return the leaf that contains each point.
 
     Args:
@@ -110,7 +110,7 @@ def _leaf(octree: SdfOctrees, u: list[Array]) -> tuple[Array, Array, list[Array]
     return lax.fori_loop(0, octree.depth, halve, start)
 
 
-def _interpolate(octree: SdfOctrees, cell: Array, place: list[Array]) -> Array:
+def _interpolate_leaf(octree: SdfOctrees, cell: Array, place: list[Array]) -> Array:
     """Interpolate trilinearly between the corners of a cell, the first axis fastest."""
     corners = [_look_up(octree.value, 8 * cell + k) for k in range(8)]
     for c in place:

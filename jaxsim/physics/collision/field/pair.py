@@ -23,21 +23,21 @@ class Pair(NamedTuple):
 
     Attributes:
       a, b: the geoms.
-      turn, offset: pose of the second in the frame of the first.
+      rot, offset: pose of the second in the frame of the first.
     """
 
     a: SdfGeoms
     b: SdfGeoms
-    turn: Rot
+    rot: Rot
     offset: Vec
 
     def to_first(self, x: Vec) -> Vec:
         """Transform points from the frame of the second geom to that of the first."""
-        return self.turn @ x + self.offset
+        return self.rot @ x + self.offset
 
     def to_second(self, y: Vec) -> Vec:
         """Transform points from the frame of the first geom to that of the second."""
-        return self.turn.T @ (y - self.offset)
+        return self.rot.T @ (y - self.offset)
 
     def distances(self, x: Vec) -> tuple[Array, Array]:
         """Return the distances of points, in the frame of the second geom, from both geoms."""
@@ -47,7 +47,7 @@ class Pair(NamedTuple):
         """Return distances and descent directions of points, in the frame of the second geom."""
         first, slope = distance_and_slope(self.to_first(x), self.a)
         second, slope2 = distance_and_slope(x, self.b)
-        return Slopes(first, second, self.turn.T @ slope, slope2)
+        return Slopes(first, second, self.rot.T @ slope, slope2)
 
 
 def pair_normals(pair: Pair, x: Vec) -> Vec:
@@ -61,9 +61,9 @@ def pair_normals(pair: Pair, x: Vec) -> Vec:
 
 def pair_of(a: PlacedGeoms, b: PlacedGeoms, fields: SdfTables) -> Pair:
     """Return the pairs of placed geoms `[n, *W]`."""
-    turn, offset = relative_pose(a, b)
+    rot, offset = relative_pose(a, b)
     solids = fields.solid(a, fields.first), fields.solid(b, fields.second)
-    return Pair(*solids, *add_slot_axis((turn, offset)))
+    return Pair(*solids, *add_slot_axis((rot, offset)))
 
 
 def relative_pose(a: PlacedGeoms, b: PlacedGeoms) -> tuple[Rot, Vec]:

@@ -10,7 +10,7 @@ faces are equally near. MuJoCo's descent direction is not always the gradient of
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
-from jaxsim.math import Vec, safe_divide, safe_sqrt, select
+from jaxsim.math import Vec, safe_divide, safe_sqrt, select_where
 
 # `where` instead of `maximum`: the derivative of a maximum compares the result with its operands,
 # and a recomputed operand may be rounded differently, so that neither is equal.
@@ -42,7 +42,7 @@ def sdf_ellipsoid(x: Vec, size: Vec) -> Array:
 
 def ellipsoid_slope(x: Vec, size: Vec, derivative: Vec) -> Vec:
     """Return the direction of the gradient."""
-    return _unit(derivative)
+    return _normalize(derivative)
 
 
 def sdf_cylinder(x: Vec, size: Vec) -> Array:
@@ -50,19 +50,19 @@ def sdf_cylinder(x: Vec, size: Vec) -> Array:
     side = safe_sqrt(x.x * x.x + x.y * x.y) - size.x
     cap = jnp.abs(x.z) - size.y
     # Inside, the larger of both distances; outside, the distance from side, cap or rim.
-    inside = _larger(side, cap)
-    beside, above = _positive(side), _positive(cap)
+    inside = _maximum(side, cap)
+    beside, above = _positive_part(side), _positive_part(cap)
     return jnp.where(inside < 0, inside, safe_sqrt(beside * beside + above * above))
 
 
 def sdf_box(x: Vec, size: Vec) -> Array:
     """Return the distance from a box; inside, along the field of `_inside` to the nearest face."""
     over = _face_distances(x, size)
-    outside = over.map(_positive).norm()
+    outside = over.map(_positive_part).norm()
     # Inside, the shortest way along the field to a face.
     depth, way = over.map(_depth), _inside(over, size)
     faces = [d * safe_divide(1.0, w) for d, w in zip(depth.parts, way.parts, strict=True)]
-    return jnp.where(_is_inside(over), -_smallest(faces), outside)
+    return jnp.where(_is_inside(over), -_minimum(faces), outside)
 
 
 def box_slope(x: Vec, size: Vec, derivative: Vec) -> Vec:
@@ -70,7 +70,7 @@ def box_slope(x: Vec, size: Vec, derivative: Vec) -> Vec:
     over = _face_distances(x, size)
     way = _inside(over, size)
     signed = (jnp.where(c < 0, -w, w) for c, w in zip(x.parts, way.parts, strict=True))
-    return select(_is_inside(over), Vec(*signed), derivative)
+    return select_where(_is_inside(over), Vec(*signed), derivative)
 
 
 def _face_distances(x: Vec, size: Vec) -> Vec:
@@ -90,7 +90,7 @@ def _depth(over: Array) -> Array:
 
 def _inside(over: Vec, size: Vec) -> Vec:
     """Return the direction of the positive vector (size / depth): near a face, its normal."""
-    return _unit(_divide(size, over.map(_depth)))
+    return _normalize(_divide(size, over.map(_depth)))
 
 
 def _divide(x: Vec, by: Vec) -> Vec:
@@ -98,22 +98,22 @@ def _divide(x: Vec, by: Vec) -> Vec:
     return Vec(*(c / s for c, s in zip(x.parts, by.parts, strict=True)))
 
 
-def _unit(x: Vec) -> Vec:
+def _normalize(x: Vec) -> Vec:
     """Return unit vectors; zero stays zero."""
     return x.scale(safe_divide(1.0, x.norm()))
 
 
-def _positive(a: Array) -> Array:
+def _positive_part(a: Array) -> Array:
     """Return the positive part."""
     return jnp.where(a > 0, a, 0.0)
 
 
-def _larger(a: Array, b: Array) -> Array:
+def _maximum(a: Array, b: Array) -> Array:
     """Return the larger number."""
     return jnp.where(a > b, a, b)
 
 
-def _smallest(values: list[Array]) -> Array:
+def _minimum(values: list[Array]) -> Array:
     """Return the smallest number."""
     smallest = values[0]
     for value in values[1:]:

@@ -19,12 +19,12 @@ from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.math import Vec
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.structure import Structure
-from jaxsim.physics.collision.compact import first_true, select_deepest
+from jaxsim.physics.collision.compact import compact_true, select_deepest
+from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds
+from jaxsim.physics.collision.flex.box_gaps import element_box_gap, geom_box_gap
 from jaxsim.physics.collision.flex.clusters import ClusterPairs, Side, corner_keys, visits
 from jaxsim.physics.collision.flex.item import FlexItems
-from jaxsim.physics.collision.flex.near import element_box_gap, geom_box_gap
 from jaxsim.physics.collision.flex.plan import SoftGroup
-from jaxsim.physics.collision.ids import IdArray, StaticIds, TracedIds
 from jaxsim.physics.collision.shape import PlacedGeoms
 
 # Margin of the boxes of clusters over those of their elements, in machine epsilons.
@@ -50,7 +50,7 @@ class NearEntries(NamedTuple):
     lost: Array | int
 
 
-def near_entries(
+def select_near_entries(
     s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexItems, reach: Array
 ) -> NearEntries:
     """Return the entries of a group that may touch in a state.
@@ -63,7 +63,7 @@ def near_entries(
       reach: distance below which contacts of each pair are detected, `[npairs, *W]` [m].
     """
     if group.clusters is not None:
-        return _of_clusters(s, group, group.clusters, geoms, soft, reach)
+        return _search_clusters(s, group, group.clusters, geoms, soft, reach)
     entries = group.entries
     lost: Array | int = 0
     reach = StaticIds.of(entries.pair).take(reach)
@@ -74,7 +74,7 @@ def near_entries(
         gap = entry_gaps(s, group, geoms, soft)
         mask = jnp.broadcast_to(gap <= reach, jnp.broadcast_shapes(gap.shape, reach.shape))
         kept = select_deepest(mask, gap, group.budget)
-        index, _ = first_true(kept, np.arange(len(entries.pair)), group.budget)
+        index, _ = compact_true(kept, np.arange(len(entries.pair)), group.budget)
         count = jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32)
         filled = column(np.arange(group.budget, dtype=np.int32), count) < count
         number = TracedIds(index)
@@ -106,9 +106,9 @@ def number_near(
         near = entry_gaps(s, group, geoms, soft) <= gather_static(reach, group.entries.pair)
         return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)
     # Otherwise both levels of the hierarchy may need capacity.
-    cells = _near_clusters(group, group.clusters, geoms, soft, reach)
+    cells = _select_near_clusters(group, group.clusters, geoms, soft, reach)
     tested = _elements(s, group, group.clusters, geoms, soft, reach, cells)
-    return jnp.maximum(cells.number, _count(_flat(tested.near, 3)))
+    return jnp.maximum(cells.number, _count(_merge_axes(tested.near, 3)))
 
 
 class _Cells(NamedTuple):
@@ -139,7 +139,7 @@ class _Tested(NamedTuple):
     item: tuple[Array, Array]
 
 
-def _of_clusters(
+def _search_clusters(
     s: Structure,
     group: SoftGroup,
     clusters: ClusterPairs,
@@ -150,12 +150,12 @@ def _of_clusters(
     """Find near pairs of clusters, and near pairs of elements in them."""
     # Level 1 tests clusters, level 2 the elements of near clusters.
     geoms, soft, reach = lax.stop_gradient((geoms, soft, reach))
-    cells = _near_clusters(group, clusters, geoms, soft, reach)
+    cells = _select_near_clusters(group, clusters, geoms, soft, reach)
     tested = _elements(s, group, clusters, geoms, soft, reach, cells)
 
     # Keep the nearest pairs of elements, up to the capacity.
-    near, gap = _flat(tested.near, 3), _flat(tested.gap, 3)
-    index, _ = first_true(select_deepest(near, gap, group.budget), None, group.budget)
+    near, gap = _merge_axes(tested.near, 3), _merge_axes(tested.gap, 3)
+    index, _ = compact_true(select_deepest(near, gap, group.budget), None, group.budget)
     count = _count(near)
     filled = column(np.arange(group.budget, dtype=np.int32), count) < count
     lost = jnp.maximum(cells.number - group.cluster_budget, 0)
@@ -165,31 +165,31 @@ def _of_clusters(
     width1, width2 = (side.width for side in clusters.sides)
     cell, slot = index // (width1 * width2), index % (width1 * width2)
     slots = cell * width1 + slot // width2, cell * width2 + slot % width2
-    items = (_flat(a) for a in tested.item)
+    items = (_merge_axes(a) for a in tested.item)
     first, second = (gather(a, k) for a, k in zip(items, slots, strict=True))
     pair = gather(cells.pair, cell)
     if clusters.is_alone.any():  # self-collision: the lower element is first
-        alone = _of_pair(clusters.is_alone, pair)
+        alone = _lookup_pair(clusters.is_alone, pair)
         low, high = jnp.minimum(first, second), jnp.maximum(first, second)
         first, second = jnp.where(alone, low, first), jnp.where(alone, high, second)
     reach = jnp.where(filled, gather(reach, pair), -NO_CONTACT_DISTANCE)
     if group.in_order:
-        pair, first, second, reach = _in_order(s, group, pair, first, second, reach)
-    rank = _rank(group, clusters, pair, first, second)
+        pair, first, second, reach = _sort_entries(s, group, pair, first, second, reach)
+    rank = _entry_rank(group, clusters, pair, first, second)
     return NearEntries(
         TracedIds(pair), TracedIds(first), TracedIds(second), TracedIds(rank), reach, lost
     )
 
 
-def _near_clusters(
+def _select_near_clusters(
     group: SoftGroup, clusters: ClusterPairs, geoms: PlacedGeoms, soft: FlexItems, reach: Array
 ) -> _Cells:
     """Find the nearest pairs of clusters by their boxes, up to the capacity."""
     # Gaps between the boxes of all clusters of one side and all of the other.
     one, other = clusters.sides
-    box = _insert_axis(_around(*_boxes(soft, other)), 0)
+    box = _insert_axis(_enlarged_boxes(*_boxes(soft, other)), 0)
     if group.sizes[0]:
-        gap = element_box_gap(*_insert_axis(_around(*_boxes(soft, one)), 1), *box)
+        gap = element_box_gap(*_insert_axis(_enlarged_boxes(*_boxes(soft, one)), 1), *box)
     else:
         gap = geom_box_gap(_insert_axis(gather_static(geoms, one.member[:, 0]), 1), *box)
     # Mask pairs that are far apart, or that the filters exclude.
@@ -198,14 +198,14 @@ def _near_clusters(
     near = jnp.broadcast_to(gap <= limit, shape)
     if not (mask := clusters.mask()).all():
         near = near & mask.reshape(*mask.shape, *(1,) * (near.ndim - 2))
-    near, gap = (_flat(jnp.broadcast_to(a, shape)) for a in (near, gap))
+    near, gap = (_merge_axes(jnp.broadcast_to(a, shape)) for a in (near, gap))
     # Compact the nearest pairs, and look up their clusters and their pair of the model.
     size = group.cluster_budget
-    index, _ = first_true(select_deepest(near, gap, size), None, size)
+    index, _ = compact_true(select_deepest(near, gap, size), None, size)
     columns = len(other.member)
     row, col = index // columns, index % columns
-    owner = _of_pair(one.owner, row) * clusters.pair.shape[1] + _of_pair(other.owner, col)
-    pair = _of_pair(np.maximum(clusters.pair, 0).ravel(), owner)
+    owner = _lookup_pair(one.owner, row) * clusters.pair.shape[1] + _lookup_pair(other.owner, col)
+    pair = _lookup_pair(np.maximum(clusters.pair, 0).ravel(), owner)
     return _Cells((row, col), pair, _count(near))
 
 
@@ -234,10 +234,10 @@ def _elements(
     # Gaps between the boxes of the elements, or between these and the geom.
     one, other = clusters.sides
     row, col = cells.ids
-    item = _members(one, row), _members(other, col)
-    box = _insert_axis(_rows(_boxes(soft, other), col), 1)
+    item = _cluster_members(one, row), _cluster_members(other, col)
+    box = _insert_axis(_gather_rows(_boxes(soft, other), col), 1)
     if group.sizes[0]:
-        gap = element_box_gap(*_insert_axis(_rows(_boxes(soft, one), row), 2), *box)
+        gap = element_box_gap(*_insert_axis(_gather_rows(_boxes(soft, one), row), 2), *box)
     else:
         geom = TracedIds(item[0][:, 0]).take(geoms)
         gap = geom_box_gap(_insert_axis(_insert_axis(geom, 1), 1), *box)
@@ -246,10 +246,10 @@ def _elements(
     limit = jnp.where(index < cells.number, gather(reach, cells.pair), -NO_CONTACT_DISTANCE)
     near = gap <= limit[:, None, None]
     if clusters.filtered:
-        near = near & ~_share(s, group, item)
+        near = near & ~_shares_vertex(s, group, item)
     if clusters.is_alone.any():  # a cluster with itself: the upper triangle of its pairs
-        same = _of_pair(one.number, row) == _of_pair(other.number, col)
-        same = same & _of_pair(clusters.is_alone, cells.pair)
+        same = _lookup_pair(one.number, row) == _lookup_pair(other.number, col)
+        same = same & _lookup_pair(clusters.is_alone, cells.pair)
         again = np.arange(one.width)[:, None] >= np.arange(other.width)
         again = again.reshape(1, *again.shape, *(1,) * (near.ndim - 3))
         near = near & ~(same[:, None, None] & again)
@@ -270,7 +270,7 @@ def _boxes(soft: FlexItems, side: Side) -> tuple[Vec, Vec]:
     return center, half.map(lambda a: jnp.where(filled, a, -NO_CONTACT_DISTANCE))
 
 
-def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
+def _enlarged_boxes(center: Vec, half: Vec) -> tuple[Vec, Vec]:
     """Return bounding boxes over the second axis, enlarged by a few machine epsilons."""
     # Union of boxes, with a margin for rounding.
     low = (center - half).map(lambda a: jnp.min(a, axis=1))
@@ -280,31 +280,31 @@ def _around(center: Vec, half: Vec) -> tuple[Vec, Vec]:
     return (low + high).scale(0.5), (high - low).scale(0.5) + more.scale(spare)
 
 
-def _share(s: Structure, group: SoftGroup, item: tuple[Array, Array]) -> Array:
+def _shares_vertex(s: Structure, group: SoftGroup, item: tuple[Array, Array]) -> Array:
     """Return a mask of pairs that share a body or a vertex, `[capacity, width1, width2, *W]`."""
     # Keys of both sides: bodies of vertices, or the body of a geom.
     keys = []
     for size, own in zip(group.sizes, item, strict=True):
         table = corner_keys(s)[:, :size] if size else np.asarray(s.geom_bodyid)[:, None]
-        flat = _flat(jnp.maximum(own, 0))
-        keys.append([_of_pair(k, flat).reshape(own.shape) for k in table.T])
+        flat = _merge_axes(jnp.maximum(own, 0))
+        keys.append([_lookup_pair(k, flat).reshape(own.shape) for k in table.T])
     same = [a[:, :, None] == b[:, None] for a in keys[0] for b in keys[1]]
     return functools.reduce(jnp.logical_or, same)
 
 
-def _in_order(
+def _sort_entries(
     s: Structure, group: SoftGroup, pair: Array, first: Array, second: Array, reach: Array
 ) -> tuple[Array, ...]:
     """Sort entries by pair, then by element of each side; empty ones come last."""
     # Sort keys: pair, first element, second element in the order of its visit.
     last = jnp.where(reach > -NO_CONTACT_DISTANCE / 2, pair, np.iinfo(np.int32).max)
-    visit = _of_pair(visits(s), second) if group.collider.among else second
+    visit = _lookup_pair(visits(s), second) if group.collider.among else second
     reach = jnp.broadcast_to(reach, pair.shape)
     keys = last, first if group.sizes[0] else jnp.zeros_like(first), visit
     return lax.sort((*keys, pair, first, second, reach), dimension=0, num_keys=len(keys))[3:]
 
 
-def _rank(
+def _entry_rank(
     group: SoftGroup, clusters: ClusterPairs, pair: Array, first: Array, second: Array
 ) -> Array:
     """Return the rank of the first contact point of each entry, `[n, *W]`.
@@ -312,35 +312,35 @@ def _rank(
     The ranks of a pair of the model are consecutive. They follow the index of the entry where
     entries are sorted, else the element ids.
     """
-    start = _of_pair(group.rank, pair)
+    start = _lookup_pair(group.rank, pair)
     if group.in_order:
         return start + column(np.arange(len(pair), dtype=np.int32), pair) * group.slots
-    second = second - _of_pair(clusters.start[1], pair)
+    second = second - _lookup_pair(clusters.start[1], pair)
     if group.sizes[0]:
-        first = first - _of_pair(clusters.start[0], pair)
-        second = second + first * _of_pair(clusters.stride, pair)
+        first = first - _lookup_pair(clusters.start[0], pair)
+        second = second + first * _lookup_pair(clusters.stride, pair)
     return start + second * group.slots
 
 
-def _of_pair(table: np.ndarray, index: Array) -> Array:
+def _lookup_pair(table: np.ndarray, index: Array) -> Array:
     """Look up entries of a constant table, `[n]`, `[k, *W]` -> `[k, *W]`."""
     kind = bool if table.dtype == bool else np.int32
     return gather(jnp.asarray(column(table.astype(kind), index)), index)
 
 
-def _members(side: Side, index: Array) -> Array:
+def _cluster_members(side: Side, index: Array) -> Array:
     """Return the items of chosen clusters, `[k, width, *W]`."""
-    return _rows(jnp.asarray(column(side.member.astype(np.int32), index)), index)
+    return _gather_rows(jnp.asarray(column(side.member.astype(np.int32), index)), index)
 
 
-def _rows(x: PyTree, index: Array) -> PyTree:
+def _gather_rows(x: PyTree, index: Array) -> PyTree:
     """Gather rows of `[n, width, *W]` that each world chooses, `[k, width, *W]`."""
 
     def rows(a: Array) -> Array:
         width = a.shape[1]
         slot = np.arange(width, dtype=np.int32).reshape(1, width, *(1,) * (index.ndim - 1))
-        at = _flat(index[:, None] * width + slot)
-        return gather(_flat(a), at).reshape(len(index), width, *index.shape[1:])
+        at = _merge_axes(index[:, None] * width + slot)
+        return gather(_merge_axes(a), at).reshape(len(index), width, *index.shape[1:])
 
     return jax.tree.map(rows, x)
 
@@ -350,7 +350,7 @@ def _insert_axis(x: PyTree, axis: int) -> PyTree:
     return jax.tree.map(lambda a: jnp.expand_dims(a, axis), x)
 
 
-def _flat(a: Array, axes: int = 2) -> Array:
+def _merge_axes(a: Array, axes: int = 2) -> Array:
     """Merge the first axes into one."""
     return a.reshape(-1, *a.shape[axes:])
 

@@ -13,11 +13,11 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.structure import Structure
-from jaxsim.physics.collision.flex.bar import bars_of
-from jaxsim.physics.collision.flex.broadphase import near_entries
+from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds
+from jaxsim.physics.collision.flex.broadphase import select_near_entries
 from jaxsim.physics.collision.flex.item import FlexItems, RoundedHull, hulls_of, no_item
 from jaxsim.physics.collision.flex.plan import SoftGroup
-from jaxsim.physics.collision.ids import IdArray, StaticIds, TracedIds
+from jaxsim.physics.collision.flex.rod_box import bars_of
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 from jaxsim.transforms.materialize_result import materialize_result
 
@@ -50,10 +50,10 @@ def flex_narrow_phase(
 ) -> tuple[SoftPoints, Array | int]:
     """Run the broad and narrow phase of a group; also return the number of dropped entries."""
     # Broad phase, then the geometry of both sides.
-    pair, first, second, start, reach, lost = near_entries(s, group, geoms, soft, reach)
+    pair, first, second, start, reach, lost = select_near_entries(s, group, geoms, soft, reach)
     # Narrow phase of all entries in one call.
-    a = _side(s, group, 0, geoms, soft, first)
-    b = _side(s, group, 1, geoms, soft, second)
+    a = _side_geometry(s, group, 0, geoms, soft, first)
+    b = _side_geometry(s, group, 1, geoms, soft, second)
     touch = materialize_result(
         group.collider.collide, a, b, assets.get(group.collider.assets), reach
     )
@@ -80,13 +80,13 @@ def flex_narrow_phase(
         touch,
         repeat_ids(pair),
         (repeat_ids(first), repeat_ids(second)),
-        _ranks(start, slots),
+        _point_ranks(start, slots),
         flat(found),
     )
     return points, lost
 
 
-def _side(
+def _side_geometry(
     s: Structure, group: SoftGroup, k: int, geoms: PlacedGeoms, soft: FlexItems, ids: IdArray
 ) -> PlacedGeoms | RoundedHull:
     """Return the geometry of one side of a group."""
@@ -97,7 +97,7 @@ def _side(
     return hulls_of(s, soft, ids, group.sizes[k])
 
 
-def _ranks(first: IdArray, number: int) -> IdArray:
+def _point_ranks(first: IdArray, number: int) -> IdArray:
     """Return the ranks of all first points, then of all second ones, from those of the first."""
     slots = range(number)
     if isinstance(first, StaticIds):

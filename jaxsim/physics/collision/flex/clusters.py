@@ -1,10 +1,10 @@
 """Clusters of elements: the upper level of a bounding volume hierarchy with fixed shapes.
 
 A table of all pairs of elements grows with the product of their numbers. Here the elements of a
-flex are split into clusters along its bounding volume hierarchy (`flex_elemorder`, io/order.py),
-all of nearly the same size. The static tables stay small: the elements of each cluster, and the
-flexes that may touch. Pairs of elements are formed in each state from near clusters
-(broadphase.py).
+flex are split into clusters along its bounding volume hierarchy (`flex_elemorder`,
+io/search_order.py), all of nearly the same size. The static tables stay small: the elements of each
+cluster, and the flexes that may touch. Pairs of elements are formed in each state from near
+clusters (broadphase.py).
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from jaxsim.physics.collision.candidates.pairs import GeomPairs
 from jaxsim.physics.collision.flex.item import element_vertices
 from jaxsim.physics.collision.flex.pairs import active_elements, active_in_order
 
-WIDTH = 16  # elements of a cluster at most
+MAX_CLUSTER_ELEMENTS = 16  # elements of a cluster at most
 
 
 class Side(NamedTuple):
@@ -123,7 +123,9 @@ def cluster_pairs(s: Structure, pairs: GeomPairs, numbers: Sequence[int]) -> Clu
     for row, col, k in cells:
         pair[row, col] = k
     # Split the elements of each owner into clusters.
-    one, other = (_side([member for _, member in known.values()]) for known in owners)
+    one, other = (
+        _split_into_clusters([member for _, member in known.values()]) for known in owners
+    )
     elements = [side.member for side in ((one, other) if of_flexes else (other,))]
     items = np.unique(np.concatenate([member.ravel() for member in elements]))
 
@@ -139,7 +141,7 @@ def cluster_pairs(s: Structure, pairs: GeomPairs, numbers: Sequence[int]) -> Clu
     )
 
 
-def _side(parts: list[np.ndarray]) -> Side:
+def _split_into_clusters(parts: list[np.ndarray]) -> Side:
     """Split several lists of elements into clusters."""
     sizes = [cluster_sizes(len(part)) for part in parts]
     width = max(int(size.max()) for size in sizes)
@@ -155,12 +157,13 @@ def _side(parts: list[np.ndarray]) -> Side:
 
 
 def cluster_sizes(number: int) -> np.ndarray:
-    """Return the sizes of the leaves of a tree that halves its nodes down to `WIDTH`, in order.
+    """Return the sizes of the leaves of a tree that halves its nodes down to
+    `MAX_CLUSTER_ELEMENTS`, in order.
 
     The sizes of nodes at the same depth differ by at most one.
     """
     sizes = np.array([number])
-    while sizes.max() > WIDTH:
+    while sizes.max() > MAX_CLUSTER_ELEMENTS:
         sizes = np.stack([sizes - sizes // 2, sizes // 2], axis=1).ravel()
     return sizes
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
-from jaxsim.math import Rot, Vec, safe_sqrt, select
+from jaxsim.math import Rot, Vec, safe_sqrt, select_where
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.convex.convex import solid_of, solids_touch
-from jaxsim.physics.collision.convex.hfield import on_field
+from jaxsim.physics.collision.convex.hfield import collide_hfield
 from jaxsim.physics.collision.convex.prisms import HfieldTables, max_prism_contacts
 from jaxsim.physics.collision.convex.prisms import hfield_tables as geom_fields
 from jaxsim.physics.collision.convex.solid import FLEX_ELEMENT, Assets, ConvexShape
@@ -25,7 +25,10 @@ from jaxsim.physics.collision.convex.solid import convex_assets as geom_assets
 from jaxsim.physics.collision.flex.item import MAX_ELEMENT_VERTICES, RoundedHull
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
-WALL, NEARER = 0.95, 0.25  # where a cylinder is touched on its side: see `_on_side`
+MIN_SIDE_HEIGHT, MIN_SIDE_DEPTH = (
+    0.95,
+    0.25,
+)  # where a cylinder is touched on its side: see `_radial_normals`
 
 
 class _Frame(NamedTuple):
@@ -49,11 +52,11 @@ def geom_element(
     solid = solid_of(assets, geom)
     zero = jnp.zeros_like(geom.size.x)
     solid = solid._replace(corners=(Vec(zero, zero, zero),) * MAX_ELEMENT_VERTICES)
-    frame, other = _solid(element)
+    frame, other = _element_solids(element)
     touch = solids_touch(assets, (solid, other), geom, frame, reach)
     if len(element.corner) != 3 or GeomType.CYLINDER not in assets.kinds:
         return touch
-    return touch._replace(normal=_on_side(assets, geom, touch))
+    return touch._replace(normal=_radial_normals(assets, geom, touch))
 
 
 def flex_hfield_tables(m: Model) -> HfieldTables:
@@ -72,20 +75,20 @@ def field_element(
     field: PlacedGeoms, element: RoundedHull, assets: HfieldTables, reach: Array
 ) -> ContactPoints:
     """Return the contacts of elements with the prisms of height fields below them."""
-    frame, solid = _solid(element)
+    frame, solid = _element_solids(element)
     solid = solid._replace(tops=solid.size.map(jnp.zeros_like))
-    return on_field(field, solid, frame, assets, reach)
+    return collide_hfield(field, solid, frame, assets, reach)
 
 
 def element_element(
     one: RoundedHull, other: RoundedHull, assets: Assets, reach: Array
 ) -> ContactPoints:
     """Return the contact of an element with an element."""
-    first, second = _solid(one), _solid(other)
+    first, second = _element_solids(one), _element_solids(other)
     return solids_touch(assets, (first[1], second[1]), first[0], second[0], reach)
 
 
-def _solid(element: RoundedHull) -> tuple[_Frame, ConvexShape]:
+def _element_solids(element: RoundedHull) -> tuple[_Frame, ConvexShape]:
     """Return elements as convex solids, in frames at their centers with the axes of the world."""
     # Center of the vertices, and corners relative to it.
     middle = element.corner[0]
@@ -101,7 +104,7 @@ def _solid(element: RoundedHull) -> tuple[_Frame, ConvexShape]:
     return _Frame(middle, Rot(one, zero, zero, zero, one, zero, zero, zero, one)), solid
 
 
-def _on_side(assets: Assets, geom: PlacedGeoms, touch: ContactPoints) -> Vec:
+def _radial_normals(assets: Assets, geom: PlacedGeoms, touch: ContactPoints) -> Vec:
     """Set the normals of triangles that touch the side of a cylinder to the radial direction.
 
     As in MuJoCo, a point is on the side if it is not near a cap and much nearer to the side than to
@@ -113,8 +116,10 @@ def _on_side(assets: Assets, geom: PlacedGeoms, touch: ContactPoints) -> Vec:
     local = rot.T @ (touch.pos - pos)
     across = safe_sqrt(local.x * local.x + local.y * local.y)
     height = jnp.abs(local.z)
-    on_side = (kind == GeomType.CYLINDER)[None] & (height <= WALL * size.y) & (across > 0)
-    on_side &= jnp.abs(size.y - height) >= NEARER * jnp.abs(size.x - across)
+    on_side = (
+        (kind == GeomType.CYLINDER)[None] & (height <= MIN_SIDE_HEIGHT * size.y) & (across > 0)
+    )
+    on_side &= jnp.abs(size.y - height) >= MIN_SIDE_DEPTH * jnp.abs(size.x - across)
     # Replace the normal by the radial direction.
     radial = Vec(local.x, local.y, jnp.zeros_like(local.z)).normalize()
-    return select(on_side, rot @ radial, touch.normal)
+    return select_where(on_side, rot @ radial, touch.normal)

@@ -13,16 +13,16 @@ from jax import lax
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import running_sum
 from jaxsim.enums import MINVAL
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope
 from jaxsim.physics.collision.field.face import Searched, may_reach, search_faces
 from jaxsim.physics.collision.field.fields import SdfTables, fields_of
-from jaxsim.physics.collision.field.found import SdfSearchResult, contacts_in_world
 from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of, shell_collidable_geoms
 from jaxsim.physics.collision.field.mesh import MAX_MESH_CONTACTS
 from jaxsim.physics.collision.field.pair import normalize_or_zero
+from jaxsim.physics.collision.field.search_results import SdfSearchResult, contacts_in_world
 from jaxsim.physics.collision.flex.item import RoundedHull
 from jaxsim.physics.collision.flex.triangle import nearest_shares, weighted_point
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis
@@ -51,7 +51,9 @@ def sdf_triangle(
     corners = tuple(add_slot_axis(back @ (corner - origin)) for corner in triangle.corner)
     solid = assets.solid(geom, assets.second)
     wanted = add_slot_axis(reach > -NO_CONTACT_DISTANCE / 2)
-    x, found = lax.stop_gradient(_search(*lax.stop_gradient((corners, wanted, solid)), assets))
+    x, found = lax.stop_gradient(
+        _search_triangles(*lax.stop_gradient((corners, wanted, solid)), assets)
+    )
     # Attach the tangents of the corners and of the distance to the point.
     shares = lax.stop_gradient(nearest_shares(x, corners))
     x = x + _zero_with_tangent(weighted_point(shares, corners))
@@ -84,15 +86,15 @@ def first_visits(touch: ContactPoints, pair: Array) -> ContactPoints:
     return touch._replace(dist=jnp.where(hit[None], touch.dist, NO_CONTACT_DISTANCE))
 
 
-def _search(
+def _search_triangles(
     corners: tuple[Vec, ...], wanted: Array, solid: SdfGeoms, assets: SdfTables
 ) -> tuple[Vec, Array]:
     """Return the deepest points of triangles in the frames of the geoms, and their distances."""
     search = search_faces(corners, wanted & may_reach(corners, solid), solid, assets)
-    return _deepest(search)
+    return _deepest_end(search)
 
 
-def _deepest(search: Searched) -> tuple[Vec, Array]:
+def _deepest_end(search: Searched) -> tuple[Vec, Array]:
     """Return the deepest end of the searches that end in the geom, the first of equal ones."""
     # Reduce over the three Frank-Wolfe paths; ties go to the earliest starting point.
     first, count = search.first(search.hit), len(search.way)
@@ -104,7 +106,7 @@ def _deepest(search: Searched) -> tuple[Vec, Array]:
     for k, start in enumerate(first):
         dist = jnp.where(start < count, search.dist[k : k + 1], NO_CONTACT_DISTANCE)
         better = (dist < best) | ((dist == best) & (start < since))
-        x = select(better, search.x.map(lambda a, k=k: a[k : k + 1]), x)
+        x = select_where(better, search.x.map(lambda a, k=k: a[k : k + 1]), x)
         best, since = jnp.where(better, dist, best), jnp.where(better, start, since)
     return x, best
 

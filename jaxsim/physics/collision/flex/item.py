@@ -14,8 +14,8 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.math import Rot, Vec
 from jaxsim.model.structure import Structure, cache_by_structure
+from jaxsim.physics.collision.contact_ids import IdArray
 from jaxsim.physics.collision.frame import contact_frame
-from jaxsim.physics.collision.ids import IdArray
 from jaxsim.physics.collision.shape import PlacedGeoms
 from jaxsim.physics.flex.frames import rod_chains
 
@@ -98,7 +98,8 @@ class FlexItems(NamedTuple):
       xpos: vertices in the world frame, `[nflexvert, *W]` [m].
       center, half: axis-aligned bounding boxes of the elements, `[nflexelem, *W]` [m].
       radius: radius of each flex, `[nflex, *W]` [m].
-      bars: edges of rods as boxes (bar.py), `[n, *W]`; None: no rod with a box section collides.
+      bars: edges of rods as boxes (rod_box.py), `[n, *W]`; None: no rod with a box section
+        collides.
     """
 
     xpos: Vec

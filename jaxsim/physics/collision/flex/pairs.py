@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType
-from jaxsim.model.soft import bits_in_common, mode_contacts
+from jaxsim.model.flex_kinds import bits_in_common, mode_contacts
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.candidates.pairs import GeomPairs
 from jaxsim.physics.collision.flex.item import element_vertices
@@ -128,13 +128,13 @@ def flex_entries(s: Structure, pair: int, f1: int, f2: int) -> FlexPairEntries:
         keep = one < other
         one, other = one[keep], other[keep]
     # Reject elements that share a body or a vertex.
-    apart = ~_share(element_bodies(s), one, other)
+    apart = ~_rows_share_entry(element_bodies(s), one, other)
     if f1 == f2:
-        apart &= ~_share(element_vertices(s)[0], one, other)
+        apart &= ~_rows_share_entry(element_vertices(s)[0], one, other)
     return FlexPairEntries(np.full_like(one, pair)[apart], one[apart], other[apart])
 
 
-def _share(table: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _rows_share_entry(table: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return a mask of the pairs of rows that have an entry in common other than -1."""
     same = np.zeros(len(one), bool)
     for j in range(table.shape[1]):

@@ -21,13 +21,15 @@ from jaxsim.physics.collision.flex.table import ON_BARS, FlexCollider, flex_coll
 
 _MAX_UNTESTED_ENTRIES = 64  # entries of a group below which a broad phase costs more than it saves
 _MAX_NEIGHBORS = {1: 4, 2: 8, 3: 24}  # near elements of an element, by the larger dimension
-GEOMS = 4  # near geoms of a cluster, and near clusters of a geom
+NEAR_GEOMS_PER_CLUSTER = 4  # near geoms of a cluster, and near clusters of a geom
 ON_BOX = 3  # contacts of a triangle at rest on a box
 ON_BAR = 4  # contacts of an edge with a box section
 _CONTACTS_PER_ELEMENT = 4  # contacts of an element with other elements
 _DEFAULT_CONTACT_CAPACITY = 1024  # bound on the default contact capacity of flexes
-TABLE = 2**14  # entries of a group that are a static table; beyond it, clusters are used
-RANKS = 2**30  # bound on ranks computed from element ids; beyond it, entries are sorted
+MAX_TABLE_ENTRIES = (
+    2**14
+)  # entries of a group that are a static table; beyond it, clusters are used
+MAX_COMPUTED_RANK = 2**30  # bound on ranks computed from element ids; beyond it, entries are sorted
 
 
 class SoftGroup(NamedTuple):
@@ -37,7 +39,7 @@ class SoftGroup(NamedTuple):
       collider: narrow-phase function.
       entries: pairs of items that may touch; with clusters, one row for each pair of the model.
       sizes: corners of the items on both sides; 0 for geoms.
-      bars: sides that are boxes (bar.py).
+      bars: sides that are boxes (rod_box.py).
       slots: number of contact points of an entry.
       budget: number of entries that the narrow phase tests.
       rank: rank of the first contact point of each entry in MuJoCo's order, `[n]`; with clusters,
@@ -74,7 +76,7 @@ class SoftGroup(NamedTuple):
         """Return the number of different elements or vertices."""
         if self.clusters is not None:
             return self.clusters.items
-        return _items(self.entries, self.sizes)
+        return _count_items(self.entries, self.sizes)
 
 
 def soft_groups(s: Structure, pairs: GeomPairs) -> tuple[SoftGroup, ...]:
@@ -107,7 +109,7 @@ def soft_groups(s: Structure, pairs: GeomPairs) -> tuple[SoftGroup, ...]:
     # Sort entries in the state where ranks by element ids would overflow.
     groups = [_group(s, pairs, numbers, *key) for key, numbers in parts.items()]
     groups = [g for g in groups if len(g.entries.pair)]
-    if sum(int(_widths(s, g).sum()) for g in groups) > RANKS:
+    if sum(int(_widths(s, g).sum()) for g in groups) > MAX_COMPUTED_RANK:
         groups = [g._replace(in_order=g.clusters is not None) for g in groups]
     return tuple(groups)
 
@@ -125,10 +127,10 @@ def _group(
     # Number of entries of each pair, which decides the form.
     first, flex = pairs.geom1[numbers].tolist(), (pairs.geom2[numbers] - s.ngeom).tolist()
     each = [number_of_entries(s, *of_pair) for of_pair in zip(first, flex, strict=True)]
-    if sizes[1] == 1 or sum(each) <= TABLE:
-        some = [_entries(s, *of_pair) for of_pair in zip(numbers, first, flex, strict=True)]
+    if sizes[1] == 1 or sum(each) <= MAX_TABLE_ENTRIES:
+        some = [_pair_entries(s, *of_pair) for of_pair in zip(numbers, first, flex, strict=True)]
         entries = FlexPairEntries(*(np.concatenate(a) for a in zip(*some, strict=True)))
-        budget = _budget(s, len(entries.pair), _items(entries, sizes), sizes)
+        budget = _budget(s, len(entries.pair), _count_items(entries, sizes), sizes)
         return SoftGroup(collider, entries, sizes, bars, slots, budget, none)
     # Too long for a table: entries are formed from clusters in each state.
     clusters = cluster_pairs(s, pairs, numbers)
@@ -146,14 +148,14 @@ def _group(
     )
 
 
-def _entries(s: Structure, pair: int, first: int, f: int) -> FlexPairEntries:
+def _pair_entries(s: Structure, pair: int, first: int, f: int) -> FlexPairEntries:
     """Return the entries of a pair."""
     if first < s.ngeom:
         return geom_entries(s, pair, first, f)
     return flex_entries(s, pair, first - s.ngeom, f)
 
 
-def _items(entries: FlexPairEntries, sizes: tuple[int, int]) -> int:
+def _count_items(entries: FlexPairEntries, sizes: tuple[int, int]) -> int:
     """Count the different elements or vertices."""
     first, second = entries.first, entries.second
     return len(np.union1d(first, second) if sizes[0] else np.unique(second))
@@ -182,7 +184,7 @@ def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]
         return min(clusters.number, s.nnear)
     # Default: a few neighbors of each cluster.
     one, other = (len(side.member) for side in clusters.sides)
-    neighbors = _MAX_NEIGHBORS[max(sizes) - 1] if sizes[0] else GEOMS
+    neighbors = _MAX_NEIGHBORS[max(sizes) - 1] if sizes[0] else NEAR_GEOMS_PER_CLUSTER
     return min(clusters.number, max(_MAX_UNTESTED_ENTRIES, neighbors * (one + other)))
 
 
@@ -204,7 +206,7 @@ def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
     return min(room, _DEFAULT_CONTACT_CAPACITY)
 
 
-def _visit(group: SoftGroup) -> np.ndarray:
+def _visit_keys(group: SoftGroup) -> np.ndarray:
     """Return sort keys of the order in which the elements of a pair are visited."""
     if group.collider.among:
         return np.arange(len(group.entries.second))
@@ -234,7 +236,7 @@ def rank_contacts(
     first = np.concatenate(
         [none, *(g.entries.first if g.sizes[0] else 0 * g.entries.pair for g in groups)]
     )
-    second = np.concatenate([none, *(_visit(g) for g in groups)])
+    second = np.concatenate([none, *(_visit_keys(g) for g in groups)])
     width = np.concatenate([geom_slots, *(_widths(s, g) for g in groups)])
     order = np.lexsort((second, first, pair))
     start = np.zeros(len(pair), np.int64)
@@ -245,7 +247,7 @@ def rank_contacts(
             "number; test fewer pairs: load_model(..., pairs=)"
         )
     parts = np.split(start, np.cumsum([number, *(len(g.entries.pair) for g in groups)])[:-1])
-    ranks = [_by_pair(g, r, number) for g, r in zip(groups, parts[1:], strict=True)]
+    ranks = [_ranks_by_pair(g, r, number) for g, r in zip(groups, parts[1:], strict=True)]
     return parts[0], tuple(g._replace(rank=r) for g, r in zip(groups, ranks, strict=True))
 
 
@@ -263,7 +265,7 @@ def _widths(s: Structure, group: SoftGroup) -> np.ndarray:
     return number * group.slots
 
 
-def _by_pair(group: SoftGroup, rank: np.ndarray, number: int) -> np.ndarray:
+def _ranks_by_pair(group: SoftGroup, rank: np.ndarray, number: int) -> np.ndarray:
     """Return `SoftGroup.rank` from the ranks of the rows of `entries`; `number` is `npairs`."""
     if group.clusters is None:
         return rank

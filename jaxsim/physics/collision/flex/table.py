@@ -7,15 +7,6 @@ from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.collision.flex.bar import (
-    MAX_PLANE_CORNERS,
-    bar_segment,
-    box_bar,
-    capsule_bar,
-    plane_bar,
-    segment_bar,
-    sphere_bar,
-)
 from jaxsim.physics.collision.flex.convex import (
     element_element,
     field_element,
@@ -26,6 +17,15 @@ from jaxsim.physics.collision.flex.convex import (
 )
 from jaxsim.physics.collision.flex.field import first_visits, sdf_triangle, shell_fields
 from jaxsim.physics.collision.flex.item import RoundedHull, as_capsule, as_sphere
+from jaxsim.physics.collision.flex.rod_box import (
+    MAX_PLANE_CORNERS,
+    bar_segment,
+    box_bar,
+    capsule_bar,
+    plane_bar,
+    segment_bar,
+    sphere_bar,
+)
 from jaxsim.physics.collision.flex.triangle import box_triangle, capsule_triangle, sphere_triangle
 from jaxsim.physics.collision.primitive.capsule_box import capsule_box
 from jaxsim.physics.collision.primitive.plane import plane_sphere

@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
-from jaxsim.math import Vec, safe_divide, select
+from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.physics.collision.flex.item import RoundedHull
 from jaxsim.physics.collision.primitive.sphere import spheres
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, touch_if
@@ -38,7 +38,7 @@ def capsule_triangle(capsule: PlacedGeoms, triangle: RoundedHull) -> ContactPoin
         share = safe_divide(along.dot(half_axis), 2 * half * half)
         beside = (share > MINVAL) & (share < 1 - MINVAL)
         center = ends[0] + half_axis.scale(2 * share)
-        touch = spheres(center, radius, vertex, triangle.radius, _x(vertex))
+        touch = spheres(center, radius, vertex, triangle.radius, _unit_x(vertex))
         touches.append(touch_if(beside, touch))
     return _concat_contacts(touches)
 
@@ -96,7 +96,7 @@ def nearest_shares(point: Vec, corner: tuple[Vec, ...]) -> tuple[Array, Array, A
     It is the orthogonal projection if this is inside, else the nearest point of the three sides.
     """
     one, two, three = corner
-    inside, foot = _foot(point, one, two, three)
+    inside, foot = _project_on_plane(point, one, two, three)
     zero = jnp.zeros_like(point.x)
     found, least = foot, jnp.where(inside, -1.0, jnp.inf).astype(zero.dtype)
     # Project on the sides; a projection inside has the key -1, so it wins.
@@ -108,11 +108,13 @@ def nearest_shares(point: Vec, corner: tuple[Vec, ...]) -> tuple[Array, Array, A
         offset = weighted_point(tuple(parts), corner) - point
         square = lax.stop_gradient(offset.dot(offset))
         nearer = square < least
-        found, least = select(nearer, tuple(parts), found), jnp.where(nearer, square, least)
+        found, least = select_where(nearer, tuple(parts), found), jnp.where(nearer, square, least)
     return found
 
 
-def _foot(point: Vec, one: Vec, two: Vec, three: Vec) -> tuple[Array, tuple[Array, Array, Array]]:
+def _project_on_plane(
+    point: Vec, one: Vec, two: Vec, three: Vec
+) -> tuple[Array, tuple[Array, Array, Array]]:
     """Project a point on the plane; return whether it is inside, and barycentric coordinates."""
     a, b, p = two - one, three - one, point - one
     normal = a.cross(b)
@@ -139,7 +141,7 @@ def weighted_point(share: tuple[Array, ...], corner: tuple[Vec, ...]) -> Vec:
     return total
 
 
-def _x(like: Vec) -> Vec:
+def _unit_x(like: Vec) -> Vec:
     one, zero = jnp.ones_like(like.x), jnp.zeros_like(like.x)
     return Vec(one, zero, zero)
 

@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
-from jaxsim.math import Rot, Vec, select
+from jaxsim.math import Rot, Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.primitive.segment import nearest_on_segments
 from jaxsim.physics.collision.shape import (
@@ -39,7 +39,7 @@ from jaxsim.transforms.materialize_result import (
 
 # Face contacts are preferred to an edge contact whose normal is within 8 degrees of the face's,
 # unless its gap is larger by more than 5 percent.
-ALIGNED, PREFERENCE = 0.99, 0.05
+ALIGNED_COSINE, FACE_PREFERENCE = 0.99, 0.05
 
 
 class SeparatingAxis(NamedTuple):
@@ -63,46 +63,46 @@ class SeparatingAxis(NamedTuple):
 
 def box_box(a: PlacedGeoms, b: PlacedGeoms) -> ContactPoints:
     """Compute up to eight contacts of two faces, or one of two edges."""
-    rot, pos = materialize_result(_relative, a, b)
-    search = SeparatingAxis.decode(materialize_decision(_search, rot, pos, a.size, b.size))
+    rot, pos = materialize_result(_relative_pose, a, b)
+    search = SeparatingAxis.decode(materialize_decision(_search_axes, rot, pos, a.size, b.size))
     # Both cases are computed and one is selected.
-    face = _on_face(search, materialize_result(_Facing.of, a, b, search))
+    face = _clip_to_face(search, materialize_result(_Facing.of, a, b, search))
     edge = add_slot_axis(materialize_result(_edges, a, b, search))
     lone = per_slot([1] + [0] * (len(face.dist) - 1), face.dist[0]) > 0
     edge = edge._replace(dist=jnp.where(lone, edge.dist, NO_CONTACT_DISTANCE))
     return jax.tree.map(lambda e, f: jnp.where(search.by_edges[None], e, f), edge, face)
 
 
-def _relative(a: PlacedGeoms, b: PlacedGeoms) -> tuple[Rot, Vec]:
+def _relative_pose(a: PlacedGeoms, b: PlacedGeoms) -> tuple[Rot, Vec]:
     """Return orientation and position of the second box in the frame of the first."""
     return a.rot.T @ b.rot, a.rot.T @ (b.pos - a.pos)
 
 
-def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
+def _search_axes(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
     """Compare the fifteen gaps in the frame of the first box; the second has the axes of `rot`."""
     # Gaps along the face normals of both boxes.
     extent = rot.map(jnp.abs)
     seen = rot.T @ pos
     gaps1 = pos.map(jnp.abs) - size1 - extent @ size2
     gaps2 = seen.map(jnp.abs) - size2 - extent.T @ size1
-    face1, gap1 = _largest(gaps1.parts)
-    face2, gap2 = _largest(gaps2.parts)
+    face1, gap1 = _argmax_first(gaps1.parts)
+    face2, gap2 = _argmax_first(gaps2.parts)
     of_first = gap1 >= gap2
     gap = jnp.where(of_first, gap1, gap2)
     face = jnp.where(of_first, face1, face2)
 
     # Gaps along the cross products of edges.
     edges = [_edge_gap(i, j, rot, extent, pos, size1, size2) for i in range(3) for j in range(3)]
-    edge, edge_gap = _largest(edges)
+    edge, edge_gap = _argmax_first(edges)
     edge1, edge2 = edge // 3, edge % 3
 
     # Prefer the face if the cross product is nearly a face normal with a similar gap.
     rows, cols = rot.rows, rot.cols
-    normal = _unit(edge1, gap).cross(choose_static(edge2, cols))
-    along = normal.dot(select(of_first, _unit(face, gap), choose_static(face, cols)))
-    nearly = along * along > ALIGNED**2 * normal.dot(normal)
+    normal = _unit_axis(edge1, gap).cross(choose_static(edge2, cols))
+    along = normal.dot(select_where(of_first, _unit_axis(face, gap), choose_static(face, cols)))
+    nearly = along * along > ALIGNED_COSINE**2 * normal.dot(normal)
     noise = 16 * jnp.finfo(gap.dtype).eps * jnp.maximum(size1.norm(), size2.norm())
-    close = edge_gap - gap <= PREFERENCE * jnp.abs(gap) + noise
+    close = edge_gap - gap <= FACE_PREFERENCE * jnp.abs(gap) + noise
     by_edges = (edge_gap > gap) & ~(nearly & close)
 
     # Incident face: the face of the other box whose normal is most opposed to that of the reference
@@ -110,8 +110,8 @@ def _search(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
     against = (
         jnp.where(of_first, choose_static(face, pos.parts), -choose_static(face, seen.parts)) < 0
     )
-    slopes = select(of_first, choose_static(face, rows), choose_static(face, cols)).parts
-    opposing, _ = _largest([jnp.abs(s) for s in slopes])
+    slopes = select_where(of_first, choose_static(face, rows), choose_static(face, cols)).parts
+    opposing, _ = _argmax_first([jnp.abs(s) for s in slopes])
     turned = (choose_static(opposing, slopes) > 0) ^ against
     return pack_digits((by_edges, of_first, against, turned, edge1, edge2, face, opposing))
 
@@ -133,7 +133,7 @@ def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2
     return jnp.where(some, gap * lax.rsqrt(jnp.where(some, square, 1.0)), -NO_CONTACT_DISTANCE)
 
 
-def _largest(values: list[Array] | tuple[Array, Array, Array]) -> tuple[Array, Array]:
+def _argmax_first(values: list[Array] | tuple[Array, Array, Array]) -> tuple[Array, Array]:
     """Return index and value of the first largest number."""
     index, best = jnp.zeros(values[0].shape, jnp.int32), values[0]
     for k in range(1, len(values)):
@@ -142,7 +142,7 @@ def _largest(values: list[Array] | tuple[Array, Array, Array]) -> tuple[Array, A
     return index, best
 
 
-def _unit(axis: Array, like: Array) -> Vec:
+def _unit_axis(axis: Array, like: Array) -> Vec:
     """Return the unit vector along a traced axis."""
     return Vec(*((axis == k).astype(like.dtype) for k in range(3)))
 
@@ -155,7 +155,7 @@ def _edges(a: PlacedGeoms, b: PlacedGeoms, search: SeparatingAxis) -> ContactPoi
     half2, *sizes2 = permute_parts(b.size.parts, search.edge2)
     offset = b.pos - a.pos
     normal = u.cross(v).normalize()
-    normal = select(normal.dot(offset) < 0, -normal, normal)
+    normal = select_where(normal.dot(offset) < 0, -normal, normal)
 
     # Midpoints of the edges farthest along the normal, and their gap.
     center1, center2, dist = a.pos, b.pos, normal.dot(offset)
@@ -191,32 +191,32 @@ class _Facing(NamedTuple):
     @classmethod
     def of(cls, a: PlacedGeoms, b: PlacedGeoms, search: SeparatingAxis) -> "_Facing":
         """Return the faces in the coordinates of the reference face."""
-        base, other = select(search.of_first, a, b), select(search.of_first, b, a)
+        base, other = select_where(search.of_first, a, b), select_where(search.of_first, b, a)
         z, x, y = permute_parts(base.rot.cols, search.face)
         size_z, size_x, size_y = permute_parts(base.size.parts, search.face)
-        z = select(search.against, -z, z)
+        z = select_where(search.against, -z, z)
         origin = base.pos + z.scale(size_z)
 
         w, u, v = permute_parts(other.rot.cols, search.opposing)
         size_w, size_u, size_v = permute_parts(other.size.parts, search.opposing)
         to_face = other.pos - origin + w.scale(jnp.where(search.turned, -size_w, size_w))
 
-        def seen(p: Vec) -> Vec:
+        def to_face_frame(p: Vec) -> Vec:
             """Transform a direction to the coordinates of the reference face."""
             return Vec(x.dot(p), y.dot(p), z.dot(p))
 
-        sides = seen(u.scale(size_u)), seen(v.scale(size_v))
-        return cls((x, y, z), origin, (size_x, size_y), seen(to_face), *sides)
+        sides = to_face_frame(u.scale(size_u)), to_face_frame(v.scale(size_v))
+        return cls((x, y, z), origin, (size_x, size_y), to_face_frame(to_face), *sides)
 
 
-def _on_face(search: SeparatingAxis, facing: _Facing) -> ContactPoints:
+def _clip_to_face(search: SeparatingAxis, facing: _Facing) -> ContactPoints:
     """Return the incident face's corners, clipped to the reference face, with their heights."""
     found = materialize_result(_clip, facing.center, facing.across, facing.along, *facing.half)
     points, exists = materialize_result(_compact_points, *found)
     (x, y, z), origin = add_slot_axis((facing.axes, facing.origin))
     height = z.scale(0.5 * points.z)
     pos = origin + x.scale(points.x) + y.scale(points.y) + height
-    normal = select(add_slot_axis(search.of_first), z, -z)
+    normal = select_where(add_slot_axis(search.of_first), z, -z)
     return ContactPoints(jnp.where(exists, points.z, NO_CONTACT_DISTANCE), pos, normal)
 
 
@@ -242,7 +242,7 @@ def _clip(center: Vec, across: Vec, along: Vec, size_x: Array, size_y: Array) ->
     # Edge along the side x = +-size_x: from an exit to the next entry of the boundary.
     back = edge.entry
     for k in (3, 2, 1):
-        back = select(_rotate_items(edge.inside, k), _rotate_items(edge.entry, k), back)
+        back = select_where(_rotate_items(edge.inside, k), _rotate_items(edge.entry, k), back)
     # Clip the pieces of both kinds in y.
     piece = _clip_edges(edge.entry, edge.exit, 1, limit_y)
     side = _clip_edges(edge.exit, back, 1, limit_y)
@@ -309,7 +309,7 @@ def _compact_points(points: Vec, exists: Array) -> tuple[Vec, Array]:
         """Append a point if it exists."""
         count, packed = state
         point, some = add_slot_axis(item)
-        packed = select(some & (count == place), point, packed)
+        packed = select_where(some & (count == place), point, packed)
         return (count + some.astype(jnp.int32), packed), None
 
     (count, packed), _ = lax.scan(put, (count, packed), (points, exists))

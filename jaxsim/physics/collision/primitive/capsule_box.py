@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.physics.collision.primitive.sphere import sphere_at_box, touch_in_world
 from jaxsim.physics.collision.shape import (
     ContactPoints,
@@ -53,7 +53,9 @@ class BoxFeature(NamedTuple):
     def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "BoxFeature":
         """Decode the digits of the decision."""
         end, axis, side1, side2 = digits
-        return cls((end - 1).astype(dtype), axis, (_sign(side1, dtype), _sign(side2, dtype)))
+        return cls(
+            (end - 1).astype(dtype), axis, (_digit_sign(side1, dtype), _digit_sign(side2, dtype))
+        )
 
 
 class SegmentContinuation(NamedTuple):
@@ -76,19 +78,19 @@ class SegmentContinuation(NamedTuple):
     def decode(cls, digits: list[jax.Array], dtype: np.dtype) -> "SegmentContinuation":
         """Decode the digits of the decision, the inverse of `pack_digits`."""
         second, way, x, y, z, corner = digits
-        return cls(second == 1, _sign(way, dtype), (x == 1, y == 1, z == 1), corner == 1)
+        return cls(second == 1, _digit_sign(way, dtype), (x == 1, y == 1, z == 1), corner == 1)
 
 
-def _sign(digit: Array, dtype: np.dtype) -> Array:
+def _digit_sign(digit: Array, dtype: np.dtype) -> Array:
     """Return 1 where the digit is 1, else -1."""
     return (2 * digit - 1).astype(dtype)
 
 
 def capsule_box(capsule: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
     """Compute a contact at the nearest point, and another if the capsule lies along the box."""
-    p, d = materialize_result(_in_box, capsule, box)
+    p, d = materialize_result(_to_box_frame, capsule, box)
     # Decide the features once; then both spheres, each in contact with the box.
-    code = materialize_decision(_choose, p, d, box.size)
+    code = materialize_decision(_nearest_feature_code, p, d, box.size)
     t = jnp.stack(materialize_result(_points, code, p, d, box.size))
     second = unpack_digits(code, 10)[4] == 1
     p, d, box, radius = add_slot_axis((p, d, box, capsule.size.x))
@@ -96,7 +98,7 @@ def capsule_box(capsule: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
     return touch_if(jnp.stack([second | True, second]), touch_in_world(touch, box))
 
 
-def _in_box(capsule: PlacedGeoms, box: PlacedGeoms) -> tuple[Vec, Vec]:
+def _to_box_frame(capsule: PlacedGeoms, box: PlacedGeoms) -> tuple[Vec, Vec]:
     """Return center and half axis of the capsule in the frame of the box."""
     half = capsule.axis.scale(capsule.size.y)
     return box.rot.T @ (capsule.pos - box.pos), box.rot.T @ half
@@ -125,7 +127,7 @@ def _points(code: Array, p: Vec, d: Vec, size: Vec) -> tuple[Array, Array]:
     return t, t + run.way * reach
 
 
-def _choose(p: Vec, d: Vec, size: Vec) -> Array:
+def _nearest_feature_code(p: Vec, d: Vec, size: Vec) -> Array:
     """Return the encoded nearest feature of the box, and where the segment continues from there."""
     found = _nearest_feature(p, d, size)
     feature = BoxFeature.decode(unpack_digits(found, 4), d.x.dtype)
@@ -133,20 +135,20 @@ def _choose(p: Vec, d: Vec, size: Vec) -> Array:
     # Continuation from an end over a face, from a corner, or from an edge.
     end, corner = feature.end, _nearest_on_edge(turn_p, turn_d, turn_size, *feature.sides).corner
     away = SegmentContinuation(
-        _over_face(p + d.scale(end), size), -end, (end == 0, end != 0, end != 0), end != end
+        _is_over_face(p + d.scale(end), size), -end, (end == 0, end != 0, end != 0), end != end
     )
-    at_corner = _from_corner(turn_d, corner, feature.sides)
-    run = select(corner != 0, at_corner, _from_edge(turn_d, feature.sides))
-    return pack_digits((*unpack_digits(found, 4), *select(end != 0, away, run).encode()))
+    at_corner = _continue_from_corner(turn_d, corner, feature.sides)
+    run = select_where(corner != 0, at_corner, _continue_from_edge(turn_d, feature.sides))
+    return pack_digits((*unpack_digits(found, 4), *select_where(end != 0, away, run).encode()))
 
 
-def _over_face(point: Vec, size: Vec) -> Array:
+def _is_over_face(point: Vec, size: Vec) -> Array:
     """Return whether a point that is beyond at most one pair of faces is outside."""
     x, y, z = (jnp.abs(c) > s for c, s in zip(point.parts, size.parts, strict=True))
     return x | y | z
 
 
-def _from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> SegmentContinuation:
+def _continue_from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> SegmentContinuation:
     """Return where the segment continues from a corner.
 
     If its direction points out of the box (or into it) in all three coordinates, it ends there.
@@ -163,7 +165,7 @@ def _from_corner(d: Vec, corner: Array, sides: tuple[Array, Array]) -> SegmentCo
     )
 
 
-def _from_edge(d: Vec, sides: tuple[Array, Array]) -> SegmentContinuation:
+def _continue_from_edge(d: Vec, sides: tuple[Array, Array]) -> SegmentContinuation:
     """Return where the segment continues from an edge: over the face that it enters faster."""
     out1, out2 = ((c > 0) == (s > 0) for c, s in zip(d.parts[1:], sides, strict=True))
     first = jnp.abs(d.y) > jnp.abs(d.z)
@@ -194,7 +196,7 @@ def _nearest_feature(p: Vec, d: Vec, size: Vec) -> Array:
         bits = k >> 1, k & 1
         for axis in range(3):
             at, along, half = (Vec(*permute_parts(v.parts, axis)) for v in (p, d, size))
-            side1, side2 = (_sign(b, one.dtype) * one for b in bits)
+            side1, side2 = (_digit_sign(b, one.dtype) * one for b in bits)
             square = _nearest_on_edge(at, along, half, side1, side2).square
             code = pack_digits((zero + 1, zero + axis, zero + bits[0], zero + bits[1]))
             found = jnp.where(square < best, code, found)

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.math.guard import safe_divide
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, per_slot
 from jaxsim.transforms.materialize_result import materialize_decision
 
 
-def _touch(
+def _plane_contacts(
     plane: PlacedGeoms, points: Vec, radius: Array | float = 0.0, tangent: Vec | None = None
 ) -> ContactPoints:
     """Return contacts of spheres about `points` `[k, n, *W]`; a radius of 0 is the point itself."""
@@ -30,7 +30,7 @@ def _touch(
 def plane_sphere(plane: PlacedGeoms, sphere: PlacedGeoms) -> ContactPoints:
     """Return the lowest point of the sphere."""
     sphere = add_slot_axis(sphere)
-    return _touch(plane, sphere.pos, sphere.size.x)
+    return _plane_contacts(plane, sphere.pos, sphere.size.x)
 
 
 def plane_capsule(plane: PlacedGeoms, capsule: PlacedGeoms) -> ContactPoints:
@@ -38,7 +38,7 @@ def plane_capsule(plane: PlacedGeoms, capsule: PlacedGeoms) -> ContactPoints:
     end = per_slot((1, -1), capsule.size.y)
     capsule = add_slot_axis(capsule)
     ends = capsule.pos + capsule.axis.scale(end * capsule.size.y)
-    return _touch(plane, ends, capsule.size.x, capsule.axis)
+    return _plane_contacts(plane, ends, capsule.size.x, capsule.axis)
 
 
 def plane_ellipsoid(plane: PlacedGeoms, ellipsoid: PlacedGeoms) -> ContactPoints:
@@ -46,7 +46,7 @@ def plane_ellipsoid(plane: PlacedGeoms, ellipsoid: PlacedGeoms) -> ContactPoints
     n, s = ellipsoid.rot.T @ plane.axis, ellipsoid.size
     u = Vec(s.x * n.x, s.y * n.y, s.z * n.z).normalize()
     lowest = ellipsoid.pos - ellipsoid.rot @ Vec(s.x * u.x, s.y * u.y, s.z * u.z)
-    return _touch(plane, add_slot_axis(lowest))
+    return _plane_contacts(plane, add_slot_axis(lowest))
 
 
 def plane_cylinder(plane: PlacedGeoms, cylinder: PlacedGeoms) -> ContactPoints:
@@ -65,7 +65,7 @@ def plane_cylinder(plane: PlacedGeoms, cylinder: PlacedGeoms) -> ContactPoints:
     down = axis.scale(up) - n
     length = down.norm()
     level = length < 4096 * jnp.finfo(length.dtype).eps
-    down = select(level, cylinder.rot.cols[0], down.scale(safe_divide(1.0, length)))
+    down = select_where(level, cylinder.rot.cols[0], down.scale(safe_divide(1.0, length)))
     side = down.cross(lower)
 
     # Points as combinations of the axis, the downward direction and the sideways one.
@@ -79,7 +79,7 @@ def plane_cylinder(plane: PlacedGeoms, cylinder: PlacedGeoms) -> ContactPoints:
         points = points + add_slot_axis(direction).scale(
             per_slot(parts, radius) * add_slot_axis(extent)
         )
-    return _touch(plane, points)
+    return _plane_contacts(plane, points)
 
 
 def _is_positive(x: Array) -> Array:
@@ -95,8 +95,8 @@ def plane_box(plane: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
     corner = materialize_decision(_lower_corners, heights)
     points = add_slot_axis(box.pos)
     for bit, side in enumerate(add_slot_axis(sides)):
-        points = points + side.scale(_sign(corner, bit, side.x.dtype))
-    return _touch(plane, points)
+        points = points + side.scale(_corner_sign(corner, bit, side.x.dtype))
+    return _plane_contacts(plane, points)
 
 
 def plane_box_corners(plane: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
@@ -105,9 +105,9 @@ def plane_box_corners(plane: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
     points = add_slot_axis(box.pos)
     for bit, (axis, size) in enumerate(zip(box.rot.cols, box.size.parts, strict=True)):
         points = points + add_slot_axis(axis.scale(size)).scale(
-            per_slot(_sign(corner, bit, None), size)
+            per_slot(_corner_sign(corner, bit, None), size)
         )
-    return _touch(plane, points)
+    return _plane_contacts(plane, points)
 
 
 def _lower_corners(heights: tuple[Array, Array, Array]) -> Array:
@@ -118,7 +118,7 @@ def _lower_corners(heights: tuple[Array, Array, Array]) -> Array:
     """
     rows = []
     for corner in range(4):  # the other end of its diagonal is corner 7 - corner
-        signs = (_sign(corner, bit, None) for bit in range(3))
+        signs = (_corner_sign(corner, bit, None) for bit in range(3))
         up = sum(sign * height for sign, height in zip(signs, heights, strict=True))
         rows.append(jnp.where(up > 0, 7 - corner, corner))
     # Sorting network for four numbers.
@@ -127,7 +127,7 @@ def _lower_corners(heights: tuple[Array, Array, Array]) -> Array:
     return jnp.stack(rows)
 
 
-def _sign(corner: Any, bit: int, dtype: np.dtype | None) -> Any:
+def _corner_sign(corner: Any, bit: int, dtype: np.dtype | None) -> Any:
     """Return the side of a corner on an axis, -1 or 1, for a static or traced corner."""
     sign = 2 * (corner >> bit & 1) - 1
     return sign if dtype is None else sign.astype(dtype)

@@ -9,7 +9,7 @@ and `mjc_SphereBox` in MuJoCo.
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.math.guard import safe_divide
 from jaxsim.physics.collision.primitive.segment import nearest_on_segment, nearest_on_segments
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, touch_if
@@ -68,12 +68,17 @@ def _nearest_on_axes(a: PlacedGeoms, b: PlacedGeoms) -> tuple[Array, Array, Arra
     first, last = offset.dot(u) - end * cosine, offset.dot(u) + end * cosine
     low, high = jnp.clip(first, -half1, half1), jnp.clip(last, -half1, half1)
 
-    def beside(s, whole, end):
+    def nearest_on_second(s, whole, end):
         """Return the point of the second axis nearest to `s`: its end if `s` is unclipped."""
         return jnp.where(s == whole, end, nearest_on_segment(u.scale(s) - offset, v, half2))
 
     s = jnp.stack([jnp.where(parallel, low, s), high])
-    t = jnp.stack([jnp.where(parallel, beside(low, first, -end), t), beside(high, last, end)])
+    t = jnp.stack(
+        [
+            jnp.where(parallel, nearest_on_second(low, first, -end), t),
+            nearest_on_second(high, last, end),
+        ]
+    )
     return s, t, jnp.stack([parallel | True, parallel])
 
 
@@ -95,14 +100,14 @@ def sphere_cylinder(sphere: PlacedGeoms, cylinder: PlacedGeoms) -> ContactPoints
 
     # The side acts as a sphere about a point of the axis, the rim as a point.
     rim = axis.scale(up * half) + across.scale(safe_divide(radius, distance))
-    center = cylinder.pos + select(side, axis.scale(along), rim)
+    center = cylinder.pos + select_where(side, axis.scale(along), rim)
     between = concentric_normal(sphere, cylinder)
     round_ = spheres(sphere.pos, sphere.size.x, center, jnp.where(side, radius, 0.0), between)
 
     down = axis.scale(-up)
     dist = jnp.abs(along) - half - sphere.size.x
     flat = ContactPoints(dist, sphere.pos + down.scale(sphere.size.x + 0.5 * dist), down)
-    return add_slot_axis(select(cap, flat, round_))
+    return add_slot_axis(select_where(cap, flat, round_))
 
 
 def sphere_box(sphere: PlacedGeoms, box: PlacedGeoms) -> ContactPoints:
@@ -132,7 +137,7 @@ def sphere_at_box(center: Vec, radius: Array, size: Vec) -> ContactPoints:
         jnp.where(by_x | by_y, 0.0, inwards.z),
     )
 
-    normal = select(out, gap.scale(safe_divide(1.0, outer)), push)
+    normal = select_where(out, gap.scale(safe_divide(1.0, outer)), push)
     dist = jnp.where(out, outer, -inner) - radius
     return ContactPoints(dist, center + normal.scale(radius + 0.5 * dist), normal)
 

@@ -30,14 +30,14 @@ def effective_distance(m: Model, params: ContactParams, t: Array, closing: Array
       t: time of impact, as a fraction of the step.
       closing: approach speed, per step [m].
     """
-    k, b = _of_one_step(m, params.solref, params.solimp[1])
+    k, b = _row_stiffness_damping(m, params.solref, params.solimp[1])
     damped = t * (b + k) if is_discrete(m) else b
     firm = k > MINVAL
     depth = closing * (1 - t - damped) / jnp.where(firm, k, 1.0)
     return params.margin - jnp.where(firm, depth, params.solimp[2])
 
 
-def _of_one_step(m: Model, solref: Sequence[Array], dmax: Array) -> tuple[Array, Array]:
+def _row_stiffness_damping(m: Model, solref: Sequence[Array], dmax: Array) -> tuple[Array, Array]:
     """Return stiffness h^2 K d^2 and damping h B d of a row, d its largest impedance.
 
     They are those of the rows (constraint/impedance.py), which are limited to stable values unless

@@ -16,7 +16,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column
 from jaxsim.enums import GeomType
-from jaxsim.math import Vec, select
+from jaxsim.math import Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import CollisionLayout
@@ -63,7 +63,7 @@ def obstacles(
     return jnp.asarray(column(known >= 0, acts)) & ~acts[np.maximum(known, 0)]
 
 
-def in_sight(
+def has_line_of_sight(
     m: Model, d: Data, ways: tuple[Way, Way], hides: tuple[Array, Array], second_leads: Array
 ) -> Array:
     """Return whether the paths of contact points are free of obstacles, `[slots, n, *W]` bool.
@@ -87,7 +87,10 @@ def in_sight(
         return jnp.tile(hides, (slots, *(1,) * (hides.ndim - 1)))
 
     # Three rays per point: both paths, and the gap at impact.
-    gap = Way(select(second_leads, other.end, one.end), select(second_leads, one.end, other.end))
+    gap = Way(
+        select_where(second_leads, other.end, one.end),
+        select_where(second_leads, one.end, other.end),
+    )
     across = jnp.where(second_leads[:, None], hides[1], hides[0])
     rays = [
         (jax.tree.map(flat, way), of_slots(of_way))

@@ -25,36 +25,36 @@ class Moving(NamedTuple):
     Attributes:
       start: present poses.
       shift: displacement of the center [m].
-      turn: rotation vector of the step about the center; zero for spheres [rad].
+      rotation: rotation vector of the step about the center; zero for spheres [rad].
       bound: radius of the bounding sphere [m].
       thickness: smallest half size of the bounding box [m].
     """
 
     start: PlacedGeoms
     shift: Vec
-    turn: Vec
+    rotation: Vec
     bound: jax.Array
     thickness: jax.Array
 
     def at(self, t: Array) -> PlacedGeoms:
         """Return the geoms after a fraction of the step."""
-        turned = Quat.from_rotation_vector(self.turn.scale(t)).matrix()
+        turned = Quat.from_rotation_vector(self.rotation.scale(t)).matrix()
         pos, rot = self.start.pos + self.shift.scale(t), turned @ self.start.rot
         return self.start._replace(pos=pos, rot=rot)
 
     def displacement(self, t: Array, point: Vec) -> Vec:
         """Return the velocity, per step, of the material point that is at `point` at time `t`."""
-        return self.shift + self.turn.cross(point - self.start.pos - self.shift.scale(t))
+        return self.shift + self.rotation.cross(point - self.start.pos - self.shift.scale(t))
 
     def brought_back(self, t: Array, point: Vec) -> Vec:
         """Return the initial position of the material point that is at `point` at time `t`."""
-        back = Quat.from_rotation_vector(self.turn.scale(-t)).matrix()
+        back = Quat.from_rotation_vector(self.rotation.scale(-t)).matrix()
         return self.start.pos + back @ (point - self.start.pos - self.shift.scale(t))
 
     @property
     def spin(self) -> Array:
         """Return a bound on the displacement of a point of the geom due to rotation [m]."""
-        return self.turn.norm() * self.bound
+        return self.rotation.norm() * self.bound
 
     @property
     def travel(self) -> Array:
@@ -68,12 +68,12 @@ def geom_motions(m: Model, d: Data, geoms: PlacedGeoms) -> Moving:
     twist = gather_static(moving_sums(m, d.cdof.scale(d.qvel)), m.geom_bodyid)
     arm = geoms.pos - gather_static(d.subtree_com, m.body_rootid[m.geom_bodyid])
     h = m.opt.timestep
-    turns = column(m.geom_type != GeomType.SPHERE, geoms.pos)
+    rotates = column(m.geom_type != GeomType.SPHERE, geoms.pos)
     half = m.geom_aabb[:, 3:]
     return Moving(
         start=geoms._replace(box=None),
         shift=twist.at(arm).scale(h),
-        turn=twist.rot.map(lambda x: jnp.where(turns, h * x, 0)),
+        rotation=twist.rot.map(lambda x: jnp.where(rotates, h * x, 0)),
         bound=m.geom_rbound,
         thickness=jnp.min(half, axis=1),
     )

@@ -16,7 +16,7 @@ from jaxsim.physics.constraint.contact.basis import basis_jacobian
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.contact.groups import Groups, contact_groups
 from jaxsim.physics.constraint.jacobian import BasisJacobian
-from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.platform import platform
 

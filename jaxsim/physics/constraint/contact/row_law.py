@@ -49,26 +49,26 @@ def row_laws(m: Model, d: Data) -> Array:
     """
     like = d.qvel
     none = jnp.zeros((0, 4, *like.shape[1:]), like.dtype)
-    blocks = [_spread(_of_block(m, block), like) for block in d.rows.single]
+    blocks = [_broadcast_numbers(_block_law(m, block), like) for block in d.rows.single]
     single = gather_static(jnp.concatenate([none, *blocks]), d.rows.order)
     if d.rows.contact is None or d.found is None:
         return single
-    rows = jnp.stack([_spread(row, like) for row in _of_contacts(m, d)], axis=1)
+    rows = jnp.stack([_broadcast_numbers(row, like) for row in _contact_law(m, d)], axis=1)
     return jnp.concatenate([single, rows.reshape(-1, *rows.shape[2:])])
 
 
-def _of_block(m: Model, block: SingleRows) -> list[Array]:
+def _block_law(m: Model, block: SingleRows) -> list[Array]:
     """Return the four numbers of rows that are not of contacts, `[n, *W]` each."""
     solref, solimp = (
         split_columns(gather_static(getattr(m, n), block.ids)) for n in _ROW_PARAMETERS[block.type]
     )
-    imp, slope = _with_slope(solimp, _violation(m, block))
+    imp, slope = _impedance_and_slope(solimp, _position_minus_margin(m, block))
     found = reference_law(m, solref, solimp[1], imp, one_sided=block.type in _LIMIT_TYPES)
     stiffness = jnp.zeros_like(imp) if block.type in _DRY_FRICTION_TYPES else found.stiffness
     return [stiffness, found.damping, imp, slope]
 
 
-def _violation(m: Model, block: SingleRows) -> Array:
+def _position_minus_margin(m: Model, block: SingleRows) -> Array:
     """Position minus margin, by which the impedance goes; of connects and welds its length."""
     if block.pos is None:
         return jnp.zeros_like(block.soft)
@@ -81,13 +81,13 @@ def _violation(m: Model, block: SingleRows) -> Array:
     return jnp.concatenate([safe_sqrt(jnp.sum(rows * rows, axis=0))] * count)
 
 
-def _with_slope(solimp: tuple[Array, ...], violation: Array) -> tuple[Array, Array]:
+def _impedance_and_slope(solimp: tuple[Array, ...], violation: Array) -> tuple[Array, Array]:
     """Impedance at a violation, and its derivative."""
     ones = (jnp.ones_like(violation),)
     return jax.jvp(lambda r: impedance(solimp, r), (violation,), ones)
 
 
-def _of_contacts(m: Model, d: Data) -> list[list[Array]]:
+def _contact_law(m: Model, d: Data) -> list[list[Array]]:
     """Return the four numbers of contact rows; all rows of a contact share the impedance."""
     c, cost = d.found.contacts, d.rows.contact.cost
 
@@ -101,7 +101,7 @@ def _of_contacts(m: Model, d: Data) -> list[list[Array]]:
     return [[*normal, slope], *[[*friction, slope]] * (len(cost.mu) - 1)]
 
 
-def _spread(numbers: list[Array], like: Array) -> Array:
+def _broadcast_numbers(numbers: list[Array], like: Array) -> Array:
     """Four numbers of n rows as `[n, 4, *W]`, for all worlds."""
     worlds = like.shape[1:]
     return jnp.stack([jnp.broadcast_to(a, (len(numbers[0]), *worlds)) for a in numbers], axis=1)

@@ -20,7 +20,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.driver import CollisionResult, Contacts
-from jaxsim.physics.collision.flex.shares import flex_jacobian_shares
+from jaxsim.physics.collision.flex.flex_jacobian import flex_jacobian_shares
 from jaxsim.physics.collision.smooth import smooth_distance
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
@@ -33,7 +33,7 @@ from jaxsim.physics.constraint.impedance import (
 )
 from jaxsim.physics.constraint.jacobian import BasisJacobian
 from jaxsim.physics.constraint.rows import ContactRows, RowBlock
-from jaxsim.transforms.differentiated import is_differentiated
+from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.platform import platform
 
 
@@ -49,7 +49,7 @@ def contact_rows(m: Model, d: Data, found: CollisionResult) -> ContactRows:
     whole = of_one or is_differentiated() or not platform().chunks
     used = None if whole else _num_used(c.active)
     if used is not None and found.packed and len(c.active) % CONTACTS_PER_CHUNK == 0:
-        parts = _by_chunks(m, d, c, size, used)
+        parts = _build_in_chunks(m, d, c, size, used)
     else:
         parts = _parts(m, d, c, size)
     return _block(m, c, parts, used)
@@ -78,7 +78,9 @@ def surface_force(c: Contacts, force: list) -> list:
     return [force[0] - jnp.where(c.active, c.adhesion, 0), *force[1:]]
 
 
-def with_pull(c: Contacts, D: Array, push: Array, by_edge: bool, times: float = 1.0) -> Array:
+def raise_reference_by_adhesion(
+    c: Contacts, D: Array, push: Array, by_edge: bool, times: float = 1.0
+) -> Array:
     """Return the normal's reference raised by R * adhesion, or by an edge's share of it.
 
     With the attraction as a passive force this moves the cone of forces down along the normal.
@@ -112,7 +114,7 @@ def _num_used(active: Array) -> Array:
     return jnp.max(jnp.where(active if active.ndim == 1 else active.any(axis=-1), place, 0))
 
 
-def _by_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts:
+def _build_in_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> _Parts:
     """Build the rows of contacts up to the last used one, in chunks; the rest is zero."""
 
     def build(part: Contacts) -> _Parts:
@@ -161,8 +163,8 @@ def _parts_at(
         velocity = [velocity[0], *(v + s for v, s in driven), *velocity[4:]]
     # Impedance and reference law of the normal.
     weight = _weight(m, d, c)
-    violation, imp = _violation(c)
-    spring = _pushing(m, c, imp)
+    violation, imp = _margin_violation(c)
+    spring = _normal_reference_law(m, c, imp)
     # Friction coefficient of each basis vector; zero beyond the contact's own dimension.
     mu = [jnp.zeros_like(c.dist)] + [
         jnp.where(c.dim > k, c.friction[k - 1], 0) for k in range(1, size)
@@ -175,24 +177,24 @@ def _parts_at(
         weight = weight * jnp.where(c.dim == 1, 1, 1 + c.friction[0] * c.friction[0])
         edges = _pyramid(m, c, regularization(soft, weight))
         rubs = [spring.reference(m, None, v) for v in velocity[1:]]
-        aref = [with_pull(c, edges, push, by_edge=True), *rubs]
+        aref = [raise_reference_by_adhesion(c, edges, push, by_edge=True), *rubs]
         return _Parts(J, edges, aref, mu, soft, weight)
     # Elliptic cone: friction rows have a regularization and damping of their own.
     slope = c.friction[0] * jnp.sqrt(1 / m.opt.impratio)
     D = _cone(m, c, regularization(soft, weight), mu)
     damper = _friction_law(m, c, imp)
     rubs = [damper.reference(m, None, v) for v in velocity[1:]]
-    aref = [with_pull(c, D[0], push, by_edge=False), *rubs]
+    aref = [raise_reference_by_adhesion(c, D[0], push, by_edge=False), *rubs]
     return _Parts(J, D, aref, [slope, *mu[1:]], soft, weight)
 
 
 def contact_law(m: Model, c: Contacts) -> tuple[ReferenceLaw, ReferenceLaw]:
     """Return the laws of contact normals, or of all edges of a pyramid, and of friction rows."""
-    _, imp = _violation(c)
-    return _pushing(m, c, imp), _friction_law(m, c, imp)
+    _, imp = _margin_violation(c)
+    return _normal_reference_law(m, c, imp), _friction_law(m, c, imp)
 
 
-def _pushing(m: Model, c: Contacts, imp: Array) -> ReferenceLaw:
+def _normal_reference_law(m: Model, c: Contacts, imp: Array) -> ReferenceLaw:
     """Return the reference_law along the normal."""
     return reference_law(m, c.solref, c.solimp[1], imp, one_sided=True)
 
@@ -208,7 +210,7 @@ def _friction_law(m: Model, c: Contacts, imp: Array) -> ReferenceLaw:
     return ReferenceLaw(jnp.zeros_like(imp), damping, imp)
 
 
-def _violation(c: Contacts) -> tuple[Array, Array]:
+def _margin_violation(c: Contacts) -> tuple[Array, Array]:
     """Return the violation of each contact's margin, negative, and its impedance."""
     # Violation relative to the margin; smoothing weights the impedance.
     violation = c.dist - c.includemargin

@@ -7,11 +7,11 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
 from jaxsim.linalg.factor import InverseBlocks
-from jaxsim.physics.solver.ball import is_invertible
 from jaxsim.physics.solver.dual.items import Items, flatten_items, friction
-from jaxsim.physics.solver.dual.part import ITEM_FORMS, of_rows, pad_items
+from jaxsim.physics.solver.dual.row_items import ITEM_FORMS, pad_items, row_items
 from jaxsim.physics.solver.islands import Islands
 from jaxsim.physics.solver.problem import ConstraintProblem, RowForces
+from jaxsim.physics.solver.trust_region import is_invertible
 
 
 def dual_items(p: ConstraintProblem, inverse: InverseBlocks, islands: Islands) -> Items:
@@ -23,7 +23,7 @@ def dual_items(p: ConstraintProblem, inverse: InverseBlocks, islands: Islands) -
       islands: islands of the problem.
     """
     # Items of the scalar rows, block by block, then of the contacts.
-    parts = [of_rows(b, k, len(p.M)) for b, k in zip(p.rows.single, islands.number, strict=False)]
+    parts = [row_items(b, k, len(p.M)) for b, k in zip(p.rows.single, islands.number, strict=False)]
     order = p.rows.order
     worlds = p.smooth.shape[1:]
     # Contacts follow the other rows.

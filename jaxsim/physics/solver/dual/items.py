@@ -18,7 +18,7 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply, apply_transpose
 from jaxsim.enums import MINVAL, ConstraintState
-from jaxsim.physics.solver.ball import least_in_ball, scale_by_bounds
+from jaxsim.physics.solver.trust_region import least_in_ball, scale_by_bounds
 
 _MAX_COST_RISE = 1e-10  # increase of the cost above which MuJoCo rejects a new force
 
@@ -140,7 +140,7 @@ class Items(NamedTuple):
         ray = jnp.where(curved, -jnp.sum(f * r, axis=0) / jnp.where(curved, along, 1.0), 0)
         pushed = f[0] * (1 + jnp.maximum(ray, -1))
         normal = jnp.where(f[0] < MINVAL, jnp.maximum(f[0] - r[0] / A[0, 0], 0), pushed)
-        # Quadratic subproblem of the friction with the normal force given (ball.py).
+        # Quadratic subproblem of the friction with the normal force given (trust_region.py).
         rows = range(1, size)
         slope = [
             self.mu[j] * (r[j] - sum(A[j, k] * f[k] for k in rows) + A[j, 0] * (normal - f[0]))

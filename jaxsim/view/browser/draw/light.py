@@ -56,7 +56,7 @@ class Lights:
             self._handles = {int(i): self._lamp(int(i)) for i in self.ids}
             color = _HEADLIGHT_STRENGTH + np.asarray(self._m.light_ambient)[self.ids].sum(axis=0)
             self._ambient = scene.add_light_ambient(
-                "/lights/ambient", color=_bytes(color), intensity=np.pi * _strength(color)
+                "/lights/ambient", color=_bytes(color), intensity=np.pi * _light_strength(color)
             )
             return
         for handle in (*self._handles.values(), self._ambient):
@@ -73,16 +73,16 @@ class Lights:
             if self._m.light_type[i] == LightType.DIRECTIONAL:
                 handle.position = -_LAMP_EXTENTS * float(self._m.stat.extent) * way
             else:
-                handle.position, handle.wxyz = pos, _towards(way)
+                handle.position, handle.wxyz = pos, _rotation_towards(way)
 
     def _lamp(self, i: int) -> Any:
         m, scene = self._m, self._server.scene
         name = name_of(m, "light", i)
         path, color = f"/lights/{name.replace('/', '|')}", np.asarray(m.light_diffuse)[i]
-        strength, decay = _fading(np.asarray(m.light_attenuation)[i])
+        strength, decay = _attenuation_power(np.asarray(m.light_attenuation)[i])
         how = {
             "color": _bytes(color),
-            "intensity": float(np.pi * _strength(color) * strength),
+            "intensity": float(np.pi * _light_strength(color) * strength),
             "cast_shadow": bool(m.light_castshadow[i]),
         }
         if m.light_type[i] == LightType.DIRECTIONAL:
@@ -109,11 +109,11 @@ def add_sky(server: Any, m: Model) -> Any:
     mesh = trimesh.Trimesh(
         _SKY_EXTENTS * float(m.stat.extent) * shape.vertex, shape.face, process=False, visual=looks
     )
-    data = bytes(mesh.export(file_type="glb", tree_postprocessor=_unlit))
+    data = bytes(mesh.export(file_type="glb", tree_postprocessor=_make_unlit))
     return server.scene.add_glb("/sky", data, cast_shadow=False, receive_shadow=False)
 
 
-def _unlit(tree: dict[str, Any]) -> None:
+def _make_unlit(tree: dict[str, Any]) -> None:
     """Make the materials of a glTF file unlit, so that the skybox looks the same in any light.
 
     The extension KHR_materials_unlit, https://github.com/KhronosGroup/glTF.
@@ -150,14 +150,14 @@ def _box(one: bool) -> tuple[TriangleShape, np.ndarray]:
     return TriangleShape(turned, -turned, turned_face), np.array(texcoord)
 
 
-def _fading(attenuation: np.ndarray) -> tuple[float, float]:
+def _attenuation_power(attenuation: np.ndarray) -> tuple[float, float]:
     """Return the strength at one meter and the power of the distance of 1 / (c0 + c1 r + c2
     r^2)."""
     power = int(np.flatnonzero(attenuation).max(initial=0))
     return 1 / max(float(attenuation[power]), 1e-6) if attenuation.any() else 1.0, float(power)
 
 
-def _towards(way: np.ndarray) -> np.ndarray:
+def _rotation_towards(way: np.ndarray) -> np.ndarray:
     """Return the rotation from -z to a direction, (4,)."""
     z = -way / max(float(np.linalg.norm(way)), 1e-9)
     x = np.cross([0.0, 1.0, 0.0] if abs(z[0]) > 0.5 else [1.0, 0.0, 0.0], z)
@@ -165,10 +165,10 @@ def _towards(way: np.ndarray) -> np.ndarray:
     return from_matrix(np.stack([x, np.cross(z, x), z], axis=1))
 
 
-def _strength(color: np.ndarray) -> float:
+def _light_strength(color: np.ndarray) -> float:
     return float(max(color.max(), 0.0))
 
 
 def _bytes(color: np.ndarray) -> tuple[int, int, int]:
-    r, g, b = (int(c) for c in np.clip(255 * color / max(_strength(color), 1e-9), 0, 255))
+    r, g, b = (int(c) for c in np.clip(255 * color / max(_light_strength(color), 1e-9), 0, 255))
     return r, g, b

@@ -8,8 +8,8 @@ from jaxsim.compile.geometry.orientation import from_matrix
 from jaxsim.escape import unique
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.contacts import Touch
 from jaxsim.view.browser.draw.poses import Poses
-from jaxsim.view.browser.draw.touch import Touch
 
 _PULLEY_OBJ = -2  # value of `wrap_obj`
 CONTACT, FORCE, CENTER = (230, 140, 20), (90, 200, 90), (230, 60, 60)

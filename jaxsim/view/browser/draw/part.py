@@ -70,10 +70,10 @@ OnPart = Callable[[Any, Part, int], None]
 def parts_of(m: Model) -> list[Part]:
     """Return the parts of a model, geoms first; invisible ones and those without a surface are left
     out."""
-    return [part for kind in _PART_KINDS for part in _of_kind(m, kind)]
+    return [part for kind in _PART_KINDS for part in _parts_of_kind(m, kind)]
 
 
-def _of_kind(m: Model, kind: str) -> list[Part]:
+def _parts_of_kind(m: Model, kind: str) -> list[Part]:
     columns = ("bodyid", "group", "type", "size", "pos", "quat", "rgba", "matid", "dataid")
     table = [np.asarray(getattr(m, f"{kind}_{column}")) for column in columns]
     found = []

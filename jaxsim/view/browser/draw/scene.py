@@ -15,12 +15,12 @@ from jaxsim.compile.geometry.quaternion import quat_multiply, quat_rotate
 from jaxsim.enums import GeomType
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
-from jaxsim.view.browser.draw.eye import Eye
+from jaxsim.view.browser.draw.camera_view import Eye
+from jaxsim.view.browser.draw.deformable import Deformable, Deformables, DeformableStyle
 from jaxsim.view.browser.draw.light import Lights, add_sky
 from jaxsim.view.browser.draw.marks import Marks
 from jaxsim.view.browser.draw.part import OnPart, Part, parts_of
 from jaxsim.view.browser.draw.poses import Poses
-from jaxsim.view.browser.draw.soft import Deformable, Deformables, DeformableStyle
 from jaxsim.view.browser.server import Balls
 from jaxsim.view.select import DEFAULT_GROUPS
 
@@ -102,7 +102,7 @@ class BrowserScene:
             spacing = _WORLD_SPACING * self._radius
         with self._lock:
             self.worlds, self._ghosts, self.poses = worlds, ghosts, None
-            self.offset = (0.0 if ghosts else spacing) * _around_the_first(worlds)
+            self.offset = (0.0 if ghosts else spacing) * _grid_cells(worlds)
             self.draw()
 
     def draw(self) -> None:
@@ -184,8 +184,8 @@ class BrowserScene:
                 self._on_soft(handle, soft)
 
     def settle(self) -> bool:
-        """Show the last poses where earlier ones are still visible (sheet.py); return whether there
-        were."""
+        """Show the last poses where earlier ones are still visible (deforming_surface.py); return
+        whether there were."""
         with self._lock, self._server.atomic():
             return self.softs.settle()
 
@@ -287,8 +287,8 @@ class BrowserScene:
             plane_opacity=float(part.look.rgba[3]),
             cell_color=_bytes(line),
             section_color=_bytes(line),
-            cell_size=_round(extent / 10),
-            section_size=_round(extent / 2),
+            cell_size=_round_to_one_digit(extent / 10),
+            section_size=_round_to_one_digit(extent / 2),
             fade_distance=reach,
             **how,
         )
@@ -307,7 +307,7 @@ class BrowserScene:
         )
 
 
-def _around_the_first(worlds: int) -> np.ndarray:
+def _grid_cells(worlds: int) -> np.ndarray:
     """Return the cells of a square grid, the center first, (worlds, 3)."""
     side = int(np.ceil(np.sqrt(worlds)))
     cell = np.stack(np.divmod(np.arange(side**2), side), axis=1) - (side - 1) // 2
@@ -331,7 +331,7 @@ def _bytes(color: np.ndarray) -> tuple[int, int, int]:
     return r, g, b
 
 
-def _round(length: float) -> float:
+def _round_to_one_digit(length: float) -> float:
     """Return a length rounded to one digit, 1, 2 or 5."""
     power = 10 ** np.floor(np.log10(max(length, 1e-6)))
     return float(max(k for k in (1, 2, 5) if k * power <= length * (1 + 1e-9)) * power)

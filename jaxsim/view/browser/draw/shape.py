@@ -59,7 +59,7 @@ def _sphere(size: np.ndarray) -> TriangleShape:
 def _ellipsoid(size: np.ndarray) -> TriangleShape:
     ball = require("trimesh.creation", "view").icosphere(subdivisions=3)
     point = np.asarray(ball.vertices)
-    return TriangleShape(point * size, _unit(point / size), np.asarray(ball.faces))
+    return TriangleShape(point * size, _normalize(point / size), np.asarray(ball.faces))
 
 
 def _capsule(size: np.ndarray) -> TriangleShape:
@@ -69,7 +69,7 @@ def _capsule(size: np.ndarray) -> TriangleShape:
     )
     point = np.asarray(made.vertices)
     axis = np.clip(point[:, 2:], -half, half) * [0, 0, 1]
-    return TriangleShape(point, _unit(point - axis), np.asarray(made.faces))
+    return TriangleShape(point, _normalize(point - axis), np.asarray(made.faces))
 
 
 def _cylinder(size: np.ndarray) -> TriangleShape:
@@ -79,7 +79,7 @@ def _cylinder(size: np.ndarray) -> TriangleShape:
     corner = np.asarray(made.vertices)[made.faces].reshape(-1, 3)
     normal = np.repeat(np.asarray(made.face_normals), 3, axis=0)
     side = np.abs(normal[:, 2]) < 0.5
-    normal[side] = _unit(corner[side] * [1, 1, 0])
+    normal[side] = _normalize(corner[side] * [1, 1, 0])
     return _corners(corner, normal)
 
 
@@ -153,7 +153,7 @@ def _grid(point: np.ndarray) -> TriangleShape:
     normal = np.zeros_like(vertex)
     for k in range(3):
         np.add.at(normal, face[:, k], across)
-    return TriangleShape(vertex, _unit(normal), face)
+    return TriangleShape(vertex, _normalize(normal), face)
 
 
 def _corners(corner: np.ndarray, normal: np.ndarray) -> TriangleShape:
@@ -169,6 +169,6 @@ def _concatenate(shapes: list[TriangleShape]) -> TriangleShape:
     )
 
 
-def _unit(v: np.ndarray) -> np.ndarray:
+def _normalize(v: np.ndarray) -> np.ndarray:
     length = np.linalg.norm(v, axis=1, keepdims=True)
     return v / np.where(length > 0, length, 1)

@@ -71,7 +71,9 @@ def texture_mesh(
         shape, place = _texture_coords(m, shape, kind, size, look.material)
     elif look.texture >= 0:
         image = image_of(m, look.texture)
-        shape, place = _on_cube(shape, kind, size, repeated=image.shape[0] == image.shape[1])
+        shape, place = _cube_strip_coordinates(
+            shape, kind, size, repeated=image.shape[0] == image.shape[1]
+        )
     if place is not None:
         place = np.stack([place[:, 0], 1 - place[:, 1]], axis=1)  # trimesh counts from the bottom
     return trimesh.Trimesh(
@@ -165,7 +167,7 @@ def _half(shape: TriangleShape, kind: int, size: np.ndarray) -> np.ndarray:
     return np.abs(shape.vertex).max(axis=0)
 
 
-def _on_cube(
+def _cube_strip_coordinates(
     shape: TriangleShape, kind: int, size: np.ndarray, repeated: bool
 ) -> tuple[TriangleShape, np.ndarray]:
     """Return the corners of all triangles, and their coordinates in a strip of six images, (n, 2).

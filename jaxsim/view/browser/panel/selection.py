@@ -8,8 +8,8 @@ import numpy as np
 from jaxsim.escape import markdown
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
+from jaxsim.view.browser.draw.deformable import Deformable
 from jaxsim.view.browser.draw.part import Part
-from jaxsim.view.browser.draw.soft import Deformable
 
 
 class Selected:

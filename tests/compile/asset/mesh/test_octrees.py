@@ -105,7 +105,7 @@ def test_only_meshes_of_sdf_geoms_have_one():
     np.testing.assert_array_equal(ours.fields["mesh_octnum"] > 0, [False, True, False, True])
 
 
-def test_a_discarded_geom_needs_none():
+def test_discarded_sdf_geom_creates_no_octree():
     ours = assert_agrees(
         f"""
         <mujoco>
@@ -154,7 +154,7 @@ def test_models_keep_their_octrees():
         np.testing.assert_allclose(getattr(theirs, name), getattr(ours, name), atol=1e-12)
 
 
-def test_interpolation_has_no_gaps():
+def test_interpolation_is_continuous_across_cells():
     """On both sides of every border between leaves the interpolated distances are the same."""
     fields = compile_string(model({**CURL, "inertia": "exact"})).fields
     child, aabb, coeff = (fields[f"oct_{name}"] for name in ("child", "aabb", "coeff"))

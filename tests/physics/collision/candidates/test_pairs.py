@@ -95,7 +95,7 @@ def test_two_pair_elements_of_the_same_geoms_are_two_pairs():
 
 
 @pytest.mark.parametrize("flag", [DisableBit.CONTACT, DisableBit.CONSTRAINT])
-def test_no_pairs_when_contacts_are_disabled(flag):
+def test_disabled_contacts_have_no_pairs(flag):
     mj = mujoco.MjModel.from_xml_string(_Scene(2).xml)
     assert len(candidate_pairs(mj, 0).geom1)
     assert not len(candidate_pairs(mj, flag).geom1)

@@ -208,7 +208,7 @@ def test_vertices_carry_derivatives():
     np.testing.assert_allclose(jacobian, expected, **SAME)
 
 
-def test_no_direction_is_answered_too():
+def test_zero_direction_returns_a_vertex():
     """The result for zero, huge and tiny directions is the farthest vertex of the hull; for what is
     not a number, it is a vertex of the model."""
     mj = oracle(*ALL)

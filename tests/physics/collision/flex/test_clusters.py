@@ -13,8 +13,8 @@ from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.contacts import contact_reach, place_collision_geoms, place_flexes
 from jaxsim.physics.collision.flex import plan
-from jaxsim.physics.collision.flex.broadphase import near_entries
-from jaxsim.physics.collision.flex.clusters import WIDTH, cluster_sizes
+from jaxsim.physics.collision.flex.broadphase import select_near_entries
+from jaxsim.physics.collision.flex.clusters import MAX_CLUSTER_ELEMENTS, cluster_sizes
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.flex.flex import flex
 from jaxsim.transforms.layout import unpack_record
@@ -61,7 +61,7 @@ CASES = {
 @pytest.fixture(autouse=True)
 def default_table(monkeypatch) -> None:
     """Undo what `load` sets."""
-    monkeypatch.setattr(plan, "TABLE", plan.TABLE)
+    monkeypatch.setattr(plan, "MAX_TABLE_ENTRIES", plan.MAX_TABLE_ENTRIES)
 
 
 def text(case: str, table: int = 0) -> str:
@@ -74,7 +74,7 @@ def text(case: str, table: int = 0) -> str:
 
 def load(case: str, table: int, **capacities: int) -> jaxsim.Model:
     """A model whose groups of more entries than `table` are made of clusters."""
-    plan.TABLE = table
+    plan.MAX_TABLE_ENTRIES = table
     m = jaxsim.load_model(text(case, table), **capacities)
     some = [g for g in collision_layout(m).soft if g.sizes[1] > 1]
     assert some
@@ -108,7 +108,7 @@ def entries(m: jaxsim.Model, qpos: jax.Array) -> list:
     reach = contact_reach(native, d, of_model, contact_params(native, of_model.pairs))
     found = []
     for group in of_model.soft:
-        near = near_entries(m.structure, group, geoms, soft, reach)
+        near = select_near_entries(m.structure, group, geoms, soft, reach)
         ids = (near.pair, near.first, near.second, near.rank)
         found.append((jnp.stack([a.array(near.reach) for a in ids], axis=1), near.reach, near.lost))
     return found
@@ -169,7 +169,7 @@ def compare_contacts(case: str, table: int, tolerance: dict) -> None:
         np.testing.assert_allclose(found.contact.dist[k][:n], state.contact.dist, **tolerance)
 
 
-def test_each_world_is_as_it_is_alone():
+def test_batched_world_equals_single_world():
     m = load("simple", NO_TABLE, pairs=300)
     qpos = poses(m)
     run = lambda q: posed(m, q)  # noqa: E731
@@ -203,7 +203,7 @@ def test_gradient_of_distances():
 
 
 @pytest.mark.slow
-def test_what_has_no_place_is_counted():
+def test_contacts_beyond_capacity_are_counted():
     """Capacity for few pairs of clusters, for few of elements, and the suggested one."""
     m = load("simple", NO_TABLE)
     states = jax.vmap(lambda q: jaxsim.make_data(m).replace(qpos=q))(jnp.asarray(poses(m)))
@@ -220,7 +220,7 @@ def test_clusters_are_nodes_of_a_tree_of_halves():
     for number in (1, 16, 17, 4968, 10001):
         sizes = cluster_sizes(number)
         assert sizes.sum() == number
-        assert sizes.max() <= WIDTH
+        assert sizes.max() <= MAX_CLUSTER_ELEMENTS
         assert np.ptp(sizes) <= 1
 
 

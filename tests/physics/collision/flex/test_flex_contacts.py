@@ -223,7 +223,7 @@ def test_forces_between_a_flex_and_a_geom_have_no_resultant():
 
 
 @pytest.mark.slow
-def test_a_world_alone_is_as_among_others():
+def test_batched_world_equals_single_world():
     _, m, worlds, found = program("plain")
     one = jax.jit(jaxsim.forward, compiler_options=COMPILER)(m, worlds[1])
     near(one.qacc, found.qacc[1], DYNAMICS, "qacc")
@@ -343,7 +343,7 @@ def test_single_precision():
 
 
 @pytest.mark.slow
-def test_what_has_no_place_is_counted():
+def test_contacts_beyond_capacity_are_counted():
     m = jaxsim.load_model(WORLD.format(**CASES["plain"]), contacts=4, pairs=3)
     _, _, worlds, _ = program("plain")
     d = jaxsim.make_data(m).replace(qpos=worlds.qpos[0])
