@@ -6,11 +6,12 @@ of the stages before it: fields that its Data does not carry are recomputed (rec
 stage raises an error that names the missing field.
 """
 
-import jax
+from typing import Annotated
 
 from jaxsim.arrays.array import Array
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics import standalone
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
@@ -150,8 +151,12 @@ project_constraint = public(_project_constraint)
 
 
 def geom_distance(
-    m: Model, d: Data, geom1: Array | int | str, geom2: Array | int | str, distmax: Array | float
-) -> tuple[jax.Array, jax.Array]:
+    m: Model,
+    d: Data,
+    geom1: Annotated[Array, Int()] | int | str,
+    geom2: Annotated[Array, Int()] | int | str,
+    distmax: Annotated[Array, Float()] | float,
+) -> tuple[Annotated[Array, Float()], Annotated[Array, Float(6)]]:
     """Compute the smallest signed distance of two geoms, and the nearest points.
 
     The distance depends on the configuration alone; contact filters do not apply. Corresponds to
@@ -178,7 +183,7 @@ def geom_distance(
 _geom_distance = public(_of_geoms)
 
 
-def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:
+def rne(m: Model, d: Data, flg_acc: bool = False) -> Annotated[Array, Float("nv")]:
     """Compute inverse dynamics of the bodies alone: M qacc + bias force, without armature.
 
     Corresponds to `mj_rne` in MuJoCo.

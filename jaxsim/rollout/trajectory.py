@@ -14,13 +14,14 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from jaxsim.assets.read.npz import read_npz
 from jaxsim.atomic_write import keep_unfinished, unfinished
 from jaxsim.atomic_write import target_of as target_of
+from jaxsim.model.shaped import Shaped
 
 FORMAT, VERSION = "jaxsim trajectory", 1
 _FINISHED_FILE = "finished.npz"
@@ -37,7 +38,7 @@ class Trajectory:
     """
 
     header: dict[str, Any]
-    fields: dict[str, np.ndarray]
+    fields: dict[str, Annotated[np.ndarray, Shaped("records", "worlds", "*field")]]
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.fields[name]

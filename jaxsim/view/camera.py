@@ -7,6 +7,7 @@ what a camera sees, `mouse.py` moves it with a mouse.
 
 import operator
 from enum import IntEnum
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 from jaxsim.arrays.node import node
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.shaped import Float
 
 DEFAULT_FOVY = 45.0  # MuJoCo's visual/global: fovy, azimuth, elevation of a free camera [degrees]
 DEFAULT_AZIMUTH = 90.0
@@ -46,11 +48,11 @@ class Camera:
       orthographic: whether a free or tracking one is orthographic (static).
     """
 
-    lookat: jax.Array
-    distance: jax.Array
-    azimuth: jax.Array
-    elevation: jax.Array
-    fovy: jax.Array
+    lookat: Annotated[jax.Array, Float(3)]
+    distance: Annotated[jax.Array, Float()]
+    azimuth: Annotated[jax.Array, Float()]
+    elevation: Annotated[jax.Array, Float()]
+    fovy: Annotated[jax.Array, Float()]
     type: CameraType = CameraType.FREE
     fixedcamid: int = -1
     trackbodyid: int = -1

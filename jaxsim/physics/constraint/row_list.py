@@ -5,9 +5,8 @@ edges of friction pyramids. In a Data that keeps some of `efc_*`, active rows co
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,6 +16,7 @@ from jaxsim.arrays.gather import column, gather_static, running_sum
 from jaxsim.enums import ConstraintState, ConstraintType
 from jaxsim.model.data import ROW_FIELDS, Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Bool, Float, Int
 from jaxsim.physics.collision.compact import first_true
 from jaxsim.physics.collision.listed import gather_world_items
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
@@ -45,17 +45,17 @@ class ConstraintRows(NamedTuple):
       efc_diagA: diagonal of J M^-1 J', approximated, which scales the regularization, (n,).
     """
 
-    active: jax.Array
-    efc_type: jax.Array
-    efc_id: jax.Array
-    efc_J: jax.Array
-    efc_pos: jax.Array
-    efc_margin: jax.Array
-    efc_D: jax.Array
-    efc_aref: jax.Array
-    efc_frictionloss: jax.Array
-    efc_force: jax.Array
-    efc_diagA: jax.Array
+    active: Annotated[Array, Bool("rows")]
+    efc_type: Annotated[Array, Int("rows")]
+    efc_id: Annotated[Array, Int("rows")]
+    efc_J: Annotated[Array, Float("rows", "nv")]
+    efc_pos: Annotated[Array, Float("rows")]
+    efc_margin: Annotated[Array, Float("rows")]
+    efc_D: Annotated[Array, Float("rows")]
+    efc_aref: Annotated[Array, Float("rows")]
+    efc_frictionloss: Annotated[Array, Float("rows")]
+    efc_force: Annotated[Array, Float("rows")]
+    efc_diagA: Annotated[Array, Float("rows")]
 
 
 def list_rows(m: Model, d: Data) -> Data:

@@ -6,12 +6,15 @@ and discrete the list stores them. They belong to the same state as the list: af
 that in `d`, after `step` to the one before it (with RK4 to its last stage).
 """
 
+from typing import Annotated
+
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.body.inertia import motion_axes
 from jaxsim.physics.body.point_motion import chosen_velocity
 from jaxsim.physics.collision.candidates.plan import collision_layout
@@ -23,7 +26,9 @@ from jaxsim.physics.stage import stage
 
 
 @stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
-def contact_force(m: Model, d: Data, contact: Array) -> Array:
+def contact_force(
+    m: Model, d: Data, contact: Annotated[Array, Int()]
+) -> Annotated[Array, Float(6)]:
     """Return force and torque of one contact on its second geom, in the contact frame.
 
     The force is that between the surfaces: with adhesion the normal force may be negative.
@@ -47,7 +52,7 @@ def contact_force(m: Model, d: Data, contact: Array) -> Array:
 
 
 @stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
-def contact_forces(m: Model, d: Data) -> Array:
+def contact_forces(m: Model, d: Data) -> Annotated[Array, Float("ncontact", 6)]:
     """Return forces and torques of all contacts in `d.contact`, (ncontact, 6), see `contact_force`.
 
     Entries without a contact are zero.

@@ -5,6 +5,7 @@ MuJoCo's documentation, Modeling: Delays; API reference: `mj_readCtrl`, `mj_read
 """
 
 import operator
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from jaxsim.enums import Interpolation
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.shaped import Float
 from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.history.buffers import (
     Buffers,
@@ -32,9 +34,9 @@ def read_ctrl(
     m: Model,
     d: Data,
     actuator: int | str,
-    time: jax.Array | float,
+    time: Annotated[jax.Array, Float()] | float,
     interp: int = _MODEL_INTERPOLATION,
-) -> jax.Array:
+) -> Annotated[jax.Array, Float("ctrlnum")]:
     """Return the control that an actuator sees at a time: that of `time` minus its delay.
 
     Args:
@@ -69,9 +71,9 @@ def read_sensor(
     m: Model,
     d: Data,
     sensor: int | str,
-    time: jax.Array | float,
+    time: Annotated[jax.Array, Float()] | float,
     interp: int = _MODEL_INTERPOLATION,
-) -> jax.Array:
+) -> Annotated[jax.Array, Float("dim")]:
     """Return the reading that a sensor reports at a time: that of `time` minus its delay.
 
     Args:
@@ -104,8 +106,8 @@ def init_ctrl_history(
     m: Model,
     d: Data,
     actuator: int | str,
-    times: jax.Array | None,
-    values: jax.Array,
+    times: Annotated[jax.Array, Float("nsample")] | None,
+    values: Annotated[jax.Array, Float("nsample", "ctrlnum")] | Annotated[jax.Array, Float("size")],
 ) -> Data:
     """Set the controls in an actuator's history buffer, before the simulation starts.
 
@@ -129,9 +131,9 @@ def init_sensor_history(
     m: Model,
     d: Data,
     sensor: int | str,
-    times: jax.Array | None,
-    values: jax.Array,
-    phase: jax.Array | float,
+    times: Annotated[jax.Array, Float("nsample")] | None,
+    values: Annotated[jax.Array, Float("nsample", "dim")] | Annotated[jax.Array, Float("size")],
+    phase: Annotated[jax.Array, Float()] | float,
 ) -> Data:
     """Set the readings in a sensor's history buffer, before the simulation starts.
 

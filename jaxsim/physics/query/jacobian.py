@@ -5,6 +5,8 @@ MuJoCo's is (3, nv). Body or object ids may be traced and differ between worlds;
 bodies are static see `body/point_motion.py`.
 """
 
+from typing import Annotated
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,6 +16,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.math import Spatial, Vec, select
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.body.inertia import com_pos, motion_axes
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.point_motion import chosen_velocity
@@ -22,7 +25,9 @@ from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import ancestors, descendants, dofs_carrying
 
 
-def jac(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
+def jac(
+    m: Model, d: Data, point: Annotated[Array, Float(3)], body: Annotated[Array, Int()]
+) -> tuple[Annotated[Array, Float("nv", 3)], Annotated[Array, Float("nv", 3)]]:
     """Compute the Jacobian of a point that moves with a body; corresponds to `mj_jac`.
 
     Args:
@@ -46,27 +51,41 @@ def jac_of_poses(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, A
     return _columns(m, d.replace(cdof=axes), _vec(point), body)
 
 
-def jac_body(m: Model, d: Data, body: Array) -> tuple[Array, Array]:
+def jac_body(
+    m: Model, d: Data, body: Annotated[Array, Int()]
+) -> tuple[Annotated[Array, Float("nv", 3)], Annotated[Array, Float("nv", 3)]]:
     """Compute the Jacobian of the origin of a body's frame; returns as `jac`."""
     return _of_object(m, d, "xpos", np.arange(m.nbody), body)
 
 
-def jac_body_com(m: Model, d: Data, body: Array) -> tuple[Array, Array]:
+def jac_body_com(
+    m: Model, d: Data, body: Annotated[Array, Int()]
+) -> tuple[Annotated[Array, Float("nv", 3)], Annotated[Array, Float("nv", 3)]]:
     """Compute the Jacobian of a body's center of mass; returns as `jac`."""
     return _of_object(m, d, "xipos", np.arange(m.nbody), body)
 
 
-def jac_geom(m: Model, d: Data, geom: Array) -> tuple[Array, Array]:
+def jac_geom(
+    m: Model, d: Data, geom: Annotated[Array, Int()]
+) -> tuple[Annotated[Array, Float("nv", 3)], Annotated[Array, Float("nv", 3)]]:
     """Compute the Jacobian of a geom's center; returns as `jac`."""
     return _of_object(m, d, "geom_xpos", m.geom_bodyid, geom)
 
 
-def jac_site(m: Model, d: Data, site: Array) -> tuple[Array, Array]:
+def jac_site(
+    m: Model, d: Data, site: Annotated[Array, Int()]
+) -> tuple[Annotated[Array, Float("nv", 3)], Annotated[Array, Float("nv", 3)]]:
     """Compute the Jacobian of a site; returns as `jac`."""
     return _of_object(m, d, "site_xpos", m.site_bodyid, site)
 
 
-def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) -> tuple:
+def jac_point_axis(
+    m: Model,
+    d: Data,
+    point: Annotated[Array, Float(3)],
+    axis: Annotated[Array, Float(3)],
+    body: Annotated[Array, Int()],
+) -> tuple[Annotated[Array, Float("nv", 3)], Annotated[Array, Float("nv", 3)]]:
     """Compute the Jacobians of a point and of an axis that move with a body; `mj_jacPointAxis`.
 
     Args:
@@ -85,7 +104,9 @@ def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) ->
     return linear.to_array(), angular.cross(_vec(axis)).to_array()
 
 
-def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
+def jac_dot(
+    m: Model, d: Data, point: Annotated[Array, Float(3)], body: Annotated[Array, Int()]
+) -> tuple[Annotated[Array, Float("nv", 3)], Annotated[Array, Float("nv", 3)]]:
     """Compute the time derivative of `jac` at `d.qpos` and `d.qvel`; corresponds to `mj_jacDot`.
 
     With the spatial axis S of a dof, carried by the velocity v, and the velocity p' of the point at
@@ -117,8 +138,14 @@ def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]
 
 
 def apply_ft(
-    m: Model, d: Data, force: Array, torque: Array, point: Array, body: Array, qfrc_target: Array
-) -> Array:
+    m: Model,
+    d: Data,
+    force: Annotated[Array, Float(3)],
+    torque: Annotated[Array, Float(3)],
+    point: Annotated[Array, Float(3)],
+    body: Annotated[Array, Int()],
+    qfrc_target: Annotated[Array, Float("nv")],
+) -> Annotated[Array, Float("nv")]:
     """Add the generalized force of a force and a torque on a body; corresponds to `mj_applyFT`.
 
         qfrc_target + jacp force + jacr torque
@@ -140,7 +167,9 @@ def apply_ft(
     return qfrc_target + linear.dot(_vec(force)) + angular.dot(_vec(torque))
 
 
-def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
+def jac_subtree_com(
+    m: Model, d: Data, body: Annotated[Array, Int()]
+) -> Annotated[Array, Float("nv", 3)]:
     """Compute the Jacobian of the center of mass of a body's subtree; `mj_jacSubtreeCom`.
 
     Args:
@@ -160,7 +189,9 @@ def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
     return select(heavy, center, own).to_array()
 
 
-def angmom_mat(m: Model, d: Data, body: Array) -> Array:
+def angmom_mat(
+    m: Model, d: Data, body: Annotated[Array, Int()]
+) -> Annotated[Array, Float("nv", 3)]:
     """Compute the angular momentum matrix of a body's subtree, about its center of mass.
 
     Corresponds to `mj_angmomMat` in MuJoCo.

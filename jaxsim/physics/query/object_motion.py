@@ -5,6 +5,7 @@ together (`body/object_frame.py`), and one of them is selected; its id may be tr
 """
 
 from collections.abc import Callable
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from jaxsim.enums import ObjType
 from jaxsim.math import Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.arguments import object_id
 from jaxsim.physics.body import object_frame as frames
 from jaxsim.physics.body.camlight import camlight
@@ -40,9 +42,9 @@ def object_velocity(
     m: Model,
     d: Data,
     objtype: ObjType | int | str,
-    objid: Array | int | str,
+    objid: Annotated[Array, Int()] | int | str,
     flg_local: bool = False,
-) -> jax.Array:
+) -> Annotated[Array, Float(6)]:
     """Compute the velocity of an object's frame; corresponds to `mj_objectVelocity`.
 
     Args:
@@ -67,9 +69,9 @@ def object_acceleration(
     m: Model,
     d: Data,
     objtype: ObjType | int | str,
-    objid: Array | int | str,
+    objid: Annotated[Array, Int()] | int | str,
     flg_local: bool = False,
-) -> jax.Array:
+) -> Annotated[Array, Float(6)]:
     """Compute the acceleration of an object's frame at `d.qacc`; `mj_objectAcceleration`.
 
     As for an accelerometer, gravity is included: an object at rest has an upward acceleration.
@@ -145,7 +147,13 @@ def in_frame(R: Rot, v: Spatial) -> Spatial:
     return Spatial.of(R.T @ v.rot, R.T @ v.lin)
 
 
-def local_to_global(m: Model, d: Data, pos: Array, quat: Array, body: Array) -> tuple:
+def local_to_global(
+    m: Model,
+    d: Data,
+    pos: Annotated[Array, Float(3)],
+    quat: Annotated[Array, Float(4)],
+    body: Annotated[Array, Int()],
+) -> tuple[Annotated[Array, Float(3)], Annotated[Array, Float(3, 3)]]:
     """Compute the pose in the world of a frame given in a body; `mj_local2Global`.
 
     MuJoCo's argument `sameframe`, a shortcut for frames equal to the body's own, does not exist.

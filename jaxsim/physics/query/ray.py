@@ -1,7 +1,7 @@
 """Ray casts from the configuration alone; MuJoCo's `mj_ray` and `mj_multiRay`."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.shaped import Bool, Float, Int
 from jaxsim.physics.arguments import (
     check_array,
     check_data,
@@ -38,19 +39,19 @@ class RayHit(NamedTuple):
       normal: outward normal of the surface, in the world; zero without a hit.
     """
 
-    dist: jax.Array
-    geomid: jax.Array
-    normal: jax.Array
+    dist: Annotated[Array, Float("*n")]
+    geomid: Annotated[Array, Int("*n")]
+    normal: Annotated[Array, Float("*n", 3)]
 
 
 def ray(
     m: Model,
     d: Data,
-    pnt: Array,
-    vec: Array,
-    geomgroup: Sequence[bool] | Array | None = None,
+    pnt: Annotated[Array, Float("*n", 3)],
+    vec: Annotated[Array, Float("*n", 3)],
+    geomgroup: Sequence[bool] | Annotated[Array, Bool(6)] | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | Sequence[int | str] | int | str = -1,
+    bodyexclude: Annotated[Array, Int("*k")] | Sequence[int | str] | int | str = -1,
 ) -> RayHit:
     """Find the first visible geom on rays pnt + x vec, x >= 0; corresponds to `mj_ray`.
 
@@ -85,12 +86,12 @@ def ray(
 def multi_ray(
     m: Model,
     d: Data,
-    pnt: Array,
-    vec: Array,
-    geomgroup: Sequence[bool] | Array | None = None,
+    pnt: Annotated[Array, Float(3)],
+    vec: Annotated[Array, Float("n", 3)],
+    geomgroup: Sequence[bool] | Annotated[Array, Bool(6)] | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | Sequence[int | str] | int | str = -1,
-    cutoff: Array | float | None = None,
+    bodyexclude: Annotated[Array, Int("*k")] | Sequence[int | str] | int | str = -1,
+    cutoff: Annotated[Array, Float()] | float | None = None,
 ) -> RayHit:
     """Find the first visible geom on rays from one point; corresponds to `mj_multiRay`.
 
