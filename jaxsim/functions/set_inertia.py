@@ -17,6 +17,7 @@ from jaxsim.functions.principal import principal
 from jaxsim.functions.quaternion import quat_to_mat
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float
 from jaxsim.physics.arguments import check_model
 
 _THOMSEN_POWER = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
@@ -25,7 +26,12 @@ _SHELL_THICKNESS = 1e-6  # thickness of the layer used for the moments of an ell
 _Array = jax.Array
 
 
-def set_inertia(m: Model, *, mass: Any = None, density: Any = None) -> Model:
+def set_inertia(
+    m: Model,
+    *,
+    mass: Float[Any, "ngeom"] = None,
+    density: Float[Any, "ngeom"] | Float[Any, ""] = None,
+) -> Model:
     """Return the model with body inertias recomputed from its geoms' sizes, masses and densities.
 
     Recomputed are `body_mass`, `body_ipos`, `body_iquat` and `body_inertia` of bodies whose inertia

@@ -14,11 +14,12 @@ from jaxsim.model.fields import brief_value
 from jaxsim.model.indices import ctrl_indices, dof_indices, qpos_indices, sensor_indices
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.shaped import Float, Int
 
 Names = str | Iterable[str]
 
 
-def sensor_data(m: Model, d: Data, name: str) -> jax.Array:
+def sensor_data(m: Model, d: Data, name: str) -> Float[jax.Array, "*batch dim"]:
     """Return the reading of a sensor.
 
     Args:
@@ -43,12 +44,12 @@ def sensor_data(m: Model, d: Data, name: str) -> jax.Array:
     return d.sensordata[..., sensor_index(m, name)]
 
 
-def sensor_index(m: Model, names: Names) -> np.ndarray:
+def sensor_index(m: Model, names: Names) -> Int[np.ndarray, "n"]:
     """Return the indices of sensors in `sensordata`, concatenated, int (n,)."""
     return sensor_indices(m.structure, _ids(m, "sensor", names))
 
 
-def qpos_index(m: Model, names: Names) -> np.ndarray:
+def qpos_index(m: Model, names: Names) -> Int[np.ndarray, "n"]:
     """Return the indices of joints in `qpos`, concatenated, int (n,).
 
     Args:
@@ -65,12 +66,12 @@ def qpos_index(m: Model, names: Names) -> np.ndarray:
     return qpos_indices(m.structure, _ids(m, "joint", names))
 
 
-def dof_index(m: Model, names: Names) -> np.ndarray:
+def dof_index(m: Model, names: Names) -> Int[np.ndarray, "n"]:
     """Return the indices of joints in `qvel`, concatenated, int (n,); a free joint has six."""
     return dof_indices(m.structure, _ids(m, "joint", names))
 
 
-def ctrl_index(m: Model, names: Names) -> np.ndarray:
+def ctrl_index(m: Model, names: Names) -> Int[np.ndarray, "n"]:
     """Return the indices of actuators in `ctrl`, concatenated, int (n,)."""
     return ctrl_indices(m.structure, _ids(m, "actuator", names))
 

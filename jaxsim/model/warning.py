@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxsim.enums import WarningType
 from jaxsim.model.data import Data
+from jaxsim.model.shaped import Bool, Int
 
 
 class Meaning(NamedTuple):
@@ -55,9 +56,9 @@ class WarningCount(NamedTuple):
 
     type: WarningType
     times: int
-    worlds: np.ndarray
+    worlds: Int[np.ndarray, "k"]
     of: int
-    last: np.ndarray
+    last: Int[np.ndarray, "k"]
 
     def __str__(self) -> str:
         meaning = MEANINGS[self.type]
@@ -98,7 +99,7 @@ def warning_counts(d: Data) -> list[WarningCount]:
     ]
 
 
-def diverged(before: Data, after: Data) -> jax.Array:
+def diverged(before: Data, after: Data) -> Bool[jax.Array, "*batch"]:
     """Return whether a world was reset between two states because a step failed.
 
     MuJoCo's automatic reset hides a divergence: all values are finite again. The counters record

@@ -6,11 +6,10 @@ of the stages before it: fields that its Data does not carry are recomputed (rec
 stage raises an error that names the missing field.
 """
 
-import jax
-
 from jaxsim.arrays.array import Array
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics import standalone
 from jaxsim.physics.actuator.actuation import actuation as _actuation
 from jaxsim.physics.actuator.transmission import transmission as _transmission
@@ -152,8 +151,12 @@ project_constraint = make_public(_project_constraint)
 
 
 def geom_distance(
-    m: Model, d: Data, geom1: Array | int | str, geom2: Array | int | str, distmax: Array | float
-) -> tuple[jax.Array, jax.Array]:
+    m: Model,
+    d: Data,
+    geom1: Int[Array, ""] | int | str,
+    geom2: Int[Array, ""] | int | str,
+    distmax: Float[Array, ""] | float,
+) -> tuple[Float[Array, ""], Float[Array, "6"]]:
     """Compute the smallest signed distance of two geoms, and the nearest points.
 
     The distance depends on the configuration alone; contact filters do not apply. Corresponds to
@@ -180,7 +183,7 @@ def geom_distance(
 _geom_distance = make_public(_measure_geom_distance)
 
 
-def rne(m: Model, d: Data, flg_acc: bool = False) -> jax.Array:
+def rne(m: Model, d: Data, flg_acc: bool = False) -> Float[Array, "nv"]:
     """Compute inverse dynamics of the bodies alone: M qacc + bias force, without armature.
 
     Corresponds to `mj_rne` in MuJoCo.

@@ -12,6 +12,7 @@ from jaxsim.model.data import WAITING_FIELDS, Data
 from jaxsim.model.initial.state import neutral_controls
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.shaped import Bool, Int
 from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES, forward
 from jaxsim.physics.sleep.sleep_islands import start_asleep
@@ -40,7 +41,7 @@ def make_data(m: Model, keep: Keep = "default") -> Data:
     return d
 
 
-def reset_data(m: Model, d: Data, where: jax.Array | None = None) -> Data:
+def reset_data(m: Model, d: Data, where: Bool[jax.Array, "*batch"] | None = None) -> Data:
     """Reset worlds to the initial state of `make_data`, with the fields that `d` keeps.
 
     Corresponds to `mj_resetData` in MuJoCo.
@@ -64,7 +65,7 @@ def reset_data(m: Model, d: Data, where: jax.Array | None = None) -> Data:
     return start if where is None else d.where(where, start)
 
 
-def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
+def reset_data_keyframe(m: Model, d: Data, key: int | str | Int[jax.Array, ""]) -> Data:
     """Return the state of a keyframe; corresponds to `mj_resetDataKeyframe` in MuJoCo.
 
     Args:
@@ -78,7 +79,7 @@ def reset_data_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Data:
     return reset_data(m, d).replace(**frame)
 
 
-def set_keyframe(m: Model, d: Data, key: int | str | jax.Array) -> Model:
+def set_keyframe(m: Model, d: Data, key: int | str | Int[jax.Array, ""]) -> Model:
     """Return the model with the state of a world stored as one of its keyframes.
 
     Corresponds to `mj_setKeyframe` in MuJoCo.

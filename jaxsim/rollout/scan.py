@@ -11,17 +11,18 @@ from jax import lax
 from jaxsim.enums import EnableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Shaped
 from jaxsim.physics import step
 from jaxsim.physics.arguments import check_count, check_data, check_model
 
-Records = dict[str, jax.Array]
+Records = dict[str, Shaped[jax.Array, "steps *field"]]
 
 
 def rollout(
     m: Model,
     d: Data,
     steps: int | None = None,
-    ctrl: jax.Array | None = None,
+    ctrl: Float[jax.Array, "steps nu"] | None = None,
     *,
     record: Sequence[str] = (),
     remat: int | None = None,

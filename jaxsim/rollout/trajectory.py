@@ -21,6 +21,7 @@ import numpy as np
 from jaxsim.assets.read.npz import read_npz
 from jaxsim.atomic_write import keep_unfinished, unfinished
 from jaxsim.atomic_write import target_of as target_of
+from jaxsim.model.shaped import Shaped
 
 FORMAT, VERSION = "jaxsim trajectory", 1
 _FINISHED_FILE = "finished.npz"
@@ -37,7 +38,7 @@ class Trajectory:
     """
 
     header: dict[str, Any]
-    fields: dict[str, np.ndarray]
+    fields: dict[str, Shaped[np.ndarray, "records worlds *field"]]
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.fields[name]

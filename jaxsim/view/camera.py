@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxsim.arrays.node import node
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.shaped import Float
 
 DEFAULT_FOVY = 45.0  # MuJoCo's visual/global: fovy, azimuth, elevation of a free camera [degrees]
 DEFAULT_AZIMUTH = 90.0
@@ -46,11 +47,11 @@ class Camera:
       orthographic: whether a free or tracking one is orthographic (static).
     """
 
-    lookat: jax.Array
-    distance: jax.Array
-    azimuth: jax.Array
-    elevation: jax.Array
-    fovy: jax.Array
+    lookat: Float[jax.Array, "3"]
+    distance: Float[jax.Array, ""]
+    azimuth: Float[jax.Array, ""]
+    elevation: Float[jax.Array, ""]
+    fovy: Float[jax.Array, ""]
     type: CameraType = CameraType.FREE
     fixedcamid: int = -1
     trackbodyid: int = -1

@@ -14,6 +14,7 @@ from jaxsim.enums import State
 from jaxsim.model.data import LOW_PARTS, Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float
 
 # Fields in the order of their bits, starting with bit 0.
 _STATE_BIT_FIELDS = (
@@ -28,7 +29,7 @@ def state_size(m: Model, spec: int) -> int:
     return sum(int(np.prod(shape)) for _, shape in _parts(m, spec))
 
 
-def get_state(m: Model, d: Data, spec: int) -> jax.Array:
+def get_state(m: Model, d: Data, spec: int) -> Float[jax.Array, "size"]:
     """Return parts of a state as one vector, in the order of their bits.
 
     Corresponds to `mj_getState` in MuJoCo.
@@ -53,7 +54,7 @@ def get_state(m: Model, d: Data, spec: int) -> jax.Array:
     return jnp.concatenate(none + parts)
 
 
-def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
+def set_state(m: Model, d: Data, state: Float[jax.Array, "size"], spec: int) -> Data:
     """Return a world with parts of its state set from a vector in the layout of `get_state`.
 
     Corresponds to `mj_setState` in MuJoCo.
@@ -78,7 +79,9 @@ def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
     )
 
 
-def extract_state(m: Model, src: jax.Array, srcspec: int, dstspec: int) -> jax.Array:
+def extract_state(
+    m: Model, src: Float[jax.Array, "size"], srcspec: int, dstspec: int
+) -> Float[jax.Array, "part"]:
     """Return some parts of a state vector. Corresponds to `mj_extractState` in MuJoCo.
 
     Args:

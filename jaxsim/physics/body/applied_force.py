@@ -5,12 +5,13 @@ from jaxsim.arrays.gather import gather_static
 from jaxsim.math import Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float
 from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.stage import stage
 
 
 @stage(reads="xfrc_applied xipos subtree_com cdof")
-def xfrc_accumulate(m: Model, d: Data) -> Array:
+def xfrc_accumulate(m: Model, d: Data) -> Float[Array, "nv"]:
     """Compute J' of the applied forces `d.xfrc_applied`, which act at the bodies' centers of mass.
 
     tau[i] = cdof[i] . sum(torque[b] + (xipos[b] - com) x force[b], force[b]),   i moves b

@@ -12,11 +12,17 @@ from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import JointType
 from jaxsim.math import Quat, Vec
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float
 from jaxsim.model.structure import Structure
 from jaxsim.physics.topology import joints_of
 
 
-def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: Array) -> Array:
+def integrate_pos(
+    m: Model,
+    qpos: Float[Array, "nq"],
+    qvel: Float[Array, "nv"],
+    dt: Float[Array, ""],
+) -> Float[Array, "nq"]:
     """Integrate qpos at a constant velocity over a time; corresponds to `mj_integratePos`.
 
     Scalar coordinates move linearly; orientations rotate by the exponential of the angular
@@ -46,7 +52,12 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: Array) -> Array:
     return replace_items(moved, adr, turned.parts)
 
 
-def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
+def differentiate_pos(
+    m: Model,
+    dt: Float[Array, ""],
+    qpos1: Float[Array, "nq"],
+    qpos2: Float[Array, "nq"],
+) -> Float[Array, "nv"]:
     """Compute the velocity between two configurations over a time; `[nv, *W]`.
 
     The inverse of `integrate_pos`, by the shorter rotation. Corresponds to `mj_differentiatePos`.
@@ -67,7 +78,7 @@ def differentiate_pos(m: Model, dt: Array, qpos1: Array, qpos2: Array) -> Array:
     return out / dt
 
 
-def normalize_quat(m: Model, qpos: Array) -> Array:
+def normalize_quat(m: Model, qpos: Float[Array, "nq"]) -> Float[Array, "nq"]:
     """Normalize all quaternions of a configuration, `[nq, *W]`; corresponds to `mj_normalizeQuat`.
 
     A quaternion shorter than MINVAL becomes the identity.

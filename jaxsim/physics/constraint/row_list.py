@@ -7,7 +7,6 @@ edges of friction pyramids. In a Data that keeps some of `efc_*`, active rows co
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,6 +16,7 @@ from jaxsim.arrays.gather import column, gather_static, running_sum
 from jaxsim.enums import ConstraintState, ConstraintType
 from jaxsim.model.data import ROW_FIELDS, Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Bool, Float, Int
 from jaxsim.physics.collision.compact import compact_true
 from jaxsim.physics.collision.contact_list import gather_world_items
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
@@ -45,17 +45,17 @@ class ConstraintRows(NamedTuple):
       efc_diagA: diagonal of J M^-1 J', approximated, which scales the regularization, (n,).
     """
 
-    active: jax.Array
-    efc_type: jax.Array
-    efc_id: jax.Array
-    efc_J: jax.Array
-    efc_pos: jax.Array
-    efc_margin: jax.Array
-    efc_D: jax.Array
-    efc_aref: jax.Array
-    efc_frictionloss: jax.Array
-    efc_force: jax.Array
-    efc_diagA: jax.Array
+    active: Bool[Array, "rows"]
+    efc_type: Int[Array, "rows"]
+    efc_id: Int[Array, "rows"]
+    efc_J: Float[Array, "rows nv"]
+    efc_pos: Float[Array, "rows"]
+    efc_margin: Float[Array, "rows"]
+    efc_D: Float[Array, "rows"]
+    efc_aref: Float[Array, "rows"]
+    efc_frictionloss: Float[Array, "rows"]
+    efc_force: Float[Array, "rows"]
+    efc_diagA: Float[Array, "rows"]
 
 
 def list_rows(m: Model, d: Data) -> Data:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from jaxsim.math import exact
 from jaxsim.model.data import Data
+from jaxsim.model.shaped import Float
 
 _Array = jax.Array
 
@@ -48,7 +49,7 @@ def elapsed_time(d: Data, time: _Array, time_low: _Array | None) -> _Array:
     return passed if of_now is None or time_low is None else passed + (of_now - time_low)
 
 
-def phase(d: Data, rate: float) -> _Array:
+def phase(d: Data, rate: float) -> Float[jax.Array, "*batch"]:
     """Return the fraction of a cycle of a periodic signal of some rate, in [0, 1).
 
     Precise after any time, in single precision too, where `rate * d.time` is not: after an hour it

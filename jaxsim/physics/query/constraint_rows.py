@@ -10,6 +10,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply, apply_transpose
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float
 from jaxsim.physics.callback import call_control
 from jaxsim.physics.collision.driver import keep_candidate_slots
 from jaxsim.physics.constraint.regularize import regularized_rows
@@ -62,7 +63,7 @@ def add_ordered_rows(m: Model, d: Data) -> Data:
         return fwd_velocity(m, fwd_position(m, d))
 
 
-def mul_jac_vec(m: Model, d: Data, vec: Array) -> Array:
+def mul_jac_vec(m: Model, d: Data, vec: Float[Array, "nv"]) -> Float[Array, "rows"]:
     """Multiply a velocity or acceleration (nv,) by the constraint Jacobian; `mj_mulJacVec`.
 
     Returns:
@@ -72,7 +73,7 @@ def mul_jac_vec(m: Model, d: Data, vec: Array) -> Array:
     return jnp.where(rows.active, apply(rows.efc_J, vec), 0)
 
 
-def mul_jac_t_vec(m: Model, d: Data, efc_vec: Array) -> Array:
+def mul_jac_t_vec(m: Model, d: Data, efc_vec: Float[Array, "rows"]) -> Float[Array, "nv"]:
     """Multiply values of the rows by the transposed constraint Jacobian; `mj_mulJacTVec`.
 
     Args:

@@ -6,7 +6,6 @@ MuJoCo's documentation, Computation: Constraint model, Primal problem. Rows are 
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,6 +16,7 @@ from jaxsim.enums import ConstraintState
 from jaxsim.linalg.factor import inverse_blocks
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.constraint.cone import Elliptic
 from jaxsim.physics.constraint.row_list import ConstraintRows, list_state_rows
 from jaxsim.physics.constraint.row_state import cone_row_states, single_row_states
@@ -39,15 +39,15 @@ class ConstraintUpdate(NamedTuple):
         the rows. None for a model without elliptic cones.
     """
 
-    efc_state: jax.Array
-    efc_force: jax.Array
-    qfrc_constraint: jax.Array
-    cost: jax.Array
-    cone_hessian: jax.Array | None
+    efc_state: Int[Array, "rows"]
+    efc_force: Float[Array, "rows"]
+    qfrc_constraint: Float[Array, "nv"]
+    cost: Float[Array, ""]
+    cone_hessian: Float[Array, "contacts k k"] | None
 
 
 @stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
-def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
+def constraint_update(m: Model, d: Data, jar: Float[Array, "rows"]) -> ConstraintUpdate:
     """Compute state, force and cost of the constraint rows at given residuals.
 
     Corresponds to `mj_constraintUpdate` in MuJoCo.
@@ -82,7 +82,7 @@ def constraint_update(m: Model, d: Data, jar: Array) -> ConstraintUpdate:
 
 
 @stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
-def project_constraint(m: Model, d: Data) -> Array:
+def project_constraint(m: Model, d: Data) -> Float[Array, "rows rows"]:
     """Compute J M^-1 J' + diag(R) of the rows of `constraint_rows`, (n, n).
 
     Under the discrete integrator M is the backbone of the step's inertia, see integrate/metric.py.

@@ -12,6 +12,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
 from jaxsim.model.data import Contact, Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.body.inertia import motion_axes
 from jaxsim.physics.body.point_motion import chosen_velocity
 from jaxsim.physics.collision.candidates.plan import collision_layout
@@ -23,7 +24,7 @@ from jaxsim.physics.stage import stage
 
 
 @stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
-def contact_force(m: Model, d: Data, contact: Array) -> Array:
+def contact_force(m: Model, d: Data, contact: Int[Array, ""]) -> Float[Array, "6"]:
     """Return force and torque of one contact on its second geom, in the contact frame.
 
     The force is that between the surfaces: with adhesion the normal force may be negative.
@@ -47,7 +48,7 @@ def contact_force(m: Model, d: Data, contact: Array) -> Array:
 
 
 @stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
-def contact_forces(m: Model, d: Data) -> Array:
+def contact_forces(m: Model, d: Data) -> Float[Array, "ncontact 6"]:
     """Return forces and torques of all contacts in `d.contact`, (ncontact, 6), see `contact_force`.
 
     Entries without a contact are zero.

@@ -18,6 +18,7 @@ from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float
 from jaxsim.model.structure import Structure
 from jaxsim.physics.arguments import check_data, check_model, check_points
 from jaxsim.physics.body.kinematics import kinematics
@@ -39,11 +40,11 @@ class GeomSdf(NamedTuple):
       gradient: direction of increase, in the world; see `geom_sdf`.
     """
 
-    distance: jax.Array
-    gradient: jax.Array
+    distance: Float[Array, "*n"]
+    gradient: Float[Array, "*n 3"]
 
 
-def geom_sdf(m: Model, d: Data, geom: int | str, point: Array) -> GeomSdf:
+def geom_sdf(m: Model, d: Data, geom: int | str, point: Float[Array, "*n 3"]) -> GeomSdf:
     """Compute the signed distance of points from a geom, and its gradient.
 
     An `sdf` geom uses the distance of its plugin's shape, or of its mesh by the octree; a plane,

@@ -14,6 +14,7 @@ from jaxsim.enums import Interpolation
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.shaped import Float
 from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.history.buffers import (
     Buffers,
@@ -32,9 +33,9 @@ def read_ctrl(
     m: Model,
     d: Data,
     actuator: int | str,
-    time: jax.Array | float,
+    time: Float[jax.Array, ""] | float,
     interp: int = _MODEL_INTERPOLATION,
-) -> jax.Array:
+) -> Float[jax.Array, "ctrlnum"]:
     """Return the control that an actuator sees at a time: that of `time` minus its delay.
 
     Args:
@@ -69,9 +70,9 @@ def read_sensor(
     m: Model,
     d: Data,
     sensor: int | str,
-    time: jax.Array | float,
+    time: Float[jax.Array, ""] | float,
     interp: int = _MODEL_INTERPOLATION,
-) -> jax.Array:
+) -> Float[jax.Array, "dim"]:
     """Return the reading that a sensor reports at a time: that of `time` minus its delay.
 
     Args:
@@ -104,8 +105,8 @@ def init_ctrl_history(
     m: Model,
     d: Data,
     actuator: int | str,
-    times: jax.Array | None,
-    values: jax.Array,
+    times: Float[jax.Array, "nsample"] | None,
+    values: Float[jax.Array, "nsample ctrlnum"] | Float[jax.Array, "size"],
 ) -> Data:
     """Set the controls in an actuator's history buffer, before the simulation starts.
 
@@ -129,9 +130,9 @@ def init_sensor_history(
     m: Model,
     d: Data,
     sensor: int | str,
-    times: jax.Array | None,
-    values: jax.Array,
-    phase: jax.Array | float,
+    times: Float[jax.Array, "nsample"] | None,
+    values: Float[jax.Array, "nsample dim"] | Float[jax.Array, "size"],
+    phase: Float[jax.Array, ""] | float,
 ) -> Data:
     """Set the readings in a sensor's history buffer, before the simulation starts.
 

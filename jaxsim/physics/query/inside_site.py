@@ -1,6 +1,5 @@
 """Containment of points in a site, from the configuration alone; MuJoCo's `mj_insideSite`."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -9,6 +8,7 @@ from jaxsim.arrays.gather import column, gather
 from jaxsim.enums import GeomType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Bool, Float, Int
 from jaxsim.physics.arguments import check_array, check_data, check_model, check_points, object_id
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.site_volume import INSIDE_FUNCTIONS, in_hull
@@ -18,7 +18,12 @@ from jaxsim.transforms.layout import batched
 from jaxsim.transforms.programs import ProgramCache
 
 
-def inside_site(m: Model, d: Data, site: Array | int | str, point: Array) -> jax.Array:
+def inside_site(
+    m: Model,
+    d: Data,
+    site: Int[Array, ""] | int | str,
+    point: Float[Array, "*n 3"],
+) -> Bool[Array, "*n"]:
     """Return True where points are inside a site, or inside the convex hull of a mesh site.
 
     Args:

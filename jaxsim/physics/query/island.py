@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -10,6 +9,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
 from jaxsim.model.data import JUST_AWAKE, Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Int
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.island import islands, smallest_label, touched_trees
 from jaxsim.physics.query.constraint_rows import add_ordered_rows
@@ -20,16 +20,16 @@ class Island(NamedTuple):
     """Constraint islands, with MuJoCo's numbering.
 
     Attributes:
-      nisland: number of islands, ().
+      nisland: number of islands, (1,).
       tree_island: island of each tree, (ntree,); -1: no constraint.
       dof_island: island of each dof, (nv,); -1: no constraint.
       efc_island: island of each row of `constraint_rows`, (n,); -1: not active.
     """
 
-    nisland: jax.Array
-    tree_island: jax.Array
-    dof_island: jax.Array
-    efc_island: jax.Array
+    nisland: Int[Array, "1"]
+    tree_island: Int[Array, "ntree"]
+    dof_island: Int[Array, "nv"]
+    efc_island: Int[Array, "rows"]
 
 
 @stage(reads="qpos qvel plastic eq_active mocap_pos mocap_quat")

@@ -14,6 +14,7 @@ from jaxsim.enums import MINVAL
 from jaxsim.math import Spatial, Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.body.inertia import com_pos, motion_axes
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.point_motion import chosen_velocity
@@ -22,7 +23,9 @@ from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import ancestors, descendants, dofs_carrying
 
 
-def jac(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
+def jac(
+    m: Model, d: Data, point: Float[Array, "3"], body: Int[Array, ""]
+) -> tuple[Float[Array, "nv 3"], Float[Array, "nv 3"]]:
     """Compute the Jacobian of a point that moves with a body; corresponds to `mj_jac`.
 
     Args:
@@ -46,27 +49,41 @@ def jac_of_poses(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, A
     return _columns(m, d.replace(cdof=axes), _vec(point), body)
 
 
-def jac_body(m: Model, d: Data, body: Array) -> tuple[Array, Array]:
+def jac_body(
+    m: Model, d: Data, body: Int[Array, ""]
+) -> tuple[Float[Array, "nv 3"], Float[Array, "nv 3"]]:
     """Compute the Jacobian of the origin of a body's frame; returns as `jac`."""
     return _object_jacobian(m, d, "xpos", np.arange(m.nbody), body)
 
 
-def jac_body_com(m: Model, d: Data, body: Array) -> tuple[Array, Array]:
+def jac_body_com(
+    m: Model, d: Data, body: Int[Array, ""]
+) -> tuple[Float[Array, "nv 3"], Float[Array, "nv 3"]]:
     """Compute the Jacobian of a body's center of mass; returns as `jac`."""
     return _object_jacobian(m, d, "xipos", np.arange(m.nbody), body)
 
 
-def jac_geom(m: Model, d: Data, geom: Array) -> tuple[Array, Array]:
+def jac_geom(
+    m: Model, d: Data, geom: Int[Array, ""]
+) -> tuple[Float[Array, "nv 3"], Float[Array, "nv 3"]]:
     """Compute the Jacobian of a geom's center; returns as `jac`."""
     return _object_jacobian(m, d, "geom_xpos", m.geom_bodyid, geom)
 
 
-def jac_site(m: Model, d: Data, site: Array) -> tuple[Array, Array]:
+def jac_site(
+    m: Model, d: Data, site: Int[Array, ""]
+) -> tuple[Float[Array, "nv 3"], Float[Array, "nv 3"]]:
     """Compute the Jacobian of a site; returns as `jac`."""
     return _object_jacobian(m, d, "site_xpos", m.site_bodyid, site)
 
 
-def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) -> tuple:
+def jac_point_axis(
+    m: Model,
+    d: Data,
+    point: Float[Array, "3"],
+    axis: Float[Array, "3"],
+    body: Int[Array, ""],
+) -> tuple[Float[Array, "nv 3"], Float[Array, "nv 3"]]:
     """Compute the Jacobians of a point and of an axis that move with a body; `mj_jacPointAxis`.
 
     Args:
@@ -85,7 +102,9 @@ def jac_point_axis(m: Model, d: Data, point: Array, axis: Array, body: Array) ->
     return linear.to_array(), angular.cross(_vec(axis)).to_array()
 
 
-def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
+def jac_dot(
+    m: Model, d: Data, point: Float[Array, "3"], body: Int[Array, ""]
+) -> tuple[Float[Array, "nv 3"], Float[Array, "nv 3"]]:
     """Compute the time derivative of `jac` at `d.qpos` and `d.qvel`; corresponds to `mj_jacDot`.
 
     With the spatial axis S of a dof, carried by the velocity v, and the velocity p' of the point at
@@ -117,8 +136,14 @@ def jac_dot(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]
 
 
 def apply_ft(
-    m: Model, d: Data, force: Array, torque: Array, point: Array, body: Array, qfrc_target: Array
-) -> Array:
+    m: Model,
+    d: Data,
+    force: Float[Array, "3"],
+    torque: Float[Array, "3"],
+    point: Float[Array, "3"],
+    body: Int[Array, ""],
+    qfrc_target: Float[Array, "nv"],
+) -> Float[Array, "nv"]:
     """Add the generalized force of a force and a torque on a body; corresponds to `mj_applyFT`.
 
         qfrc_target + jacp force + jacr torque
@@ -140,7 +165,7 @@ def apply_ft(
     return qfrc_target + linear.dot(_vec(force)) + angular.dot(_vec(torque))
 
 
-def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
+def jac_subtree_com(m: Model, d: Data, body: Int[Array, ""]) -> Float[Array, "nv 3"]:
     """Compute the Jacobian of the center of mass of a body's subtree; `mj_jacSubtreeCom`.
 
     Args:
@@ -160,7 +185,7 @@ def jac_subtree_com(m: Model, d: Data, body: Array) -> Array:
     return select_where(heavy, center, own).to_array()
 
 
-def angmom_mat(m: Model, d: Data, body: Array) -> Array:
+def angmom_mat(m: Model, d: Data, body: Int[Array, ""]) -> Float[Array, "nv 3"]:
     """Compute the angular momentum matrix of a body's subtree, about its center of mass.
 
     Corresponds to `mj_angmomMat` in MuJoCo.

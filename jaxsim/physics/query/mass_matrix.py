@@ -5,7 +5,6 @@ M includes the armature of tendons and actuators, as in a step.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
@@ -14,6 +13,7 @@ from jaxsim.linalg.factor import solve_blocks
 from jaxsim.linalg.ldl import ltdl, solve_transposed
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.partition import inertia_blocks
@@ -28,27 +28,27 @@ class MassFactor(NamedTuple):
       D: diagonal, (nv,) [kg or kg m^2].
     """
 
-    L: jax.Array
-    D: jax.Array
+    L: Float[Array, "nv nv"]
+    D: Float[Array, "nv"]
 
 
-def full_m(m: Model, d: Data) -> Array:
+def full_m(m: Model, d: Data) -> Float[Array, "nv nv"]:
     """Compute the joint-space inertia M at `d.qpos`, (nv, nv) [kg, kg m, kg m^2]; `mj_fullM`."""
     return _ensure_inertia(m, d).M
 
 
-def add_m(m: Model, d: Data, dst: Array) -> Array:
+def add_m(m: Model, d: Data, dst: Float[Array, "nv nv"]) -> Float[Array, "nv nv"]:
     """Add M to another matrix, (nv, nv); both triangles, where MuJoCo adds the lower one only."""
     return dst + full_m(m, d)
 
 
-def mul_m(m: Model, d: Data, vec: Array) -> Array:
+def mul_m(m: Model, d: Data, vec: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """Multiply an acceleration (nv,) by M, which gives a generalized force; `mj_mulM`."""
     d = _ensure_inertia(m, d)
     return apply(d.M, vec) if d.inertia is None else d.inertia.times(vec)
 
 
-def mul_m2(m: Model, d: Data, vec: Array) -> Array:
+def mul_m2(m: Model, d: Data, vec: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """Multiply a velocity (nv,) by a square root of M: sqrt(D) L vec, with M = L' D L; `mj_mulM2`.
 
     Half of its squared norm is the kinetic energy of the velocity.
@@ -57,7 +57,7 @@ def mul_m2(m: Model, d: Data, vec: Array) -> Array:
     return jnp.sqrt(factor.D) * apply(factor.L, vec)
 
 
-def solve_m(m: Model, d: Data, force: Array) -> Array:
+def solve_m(m: Model, d: Data, force: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """Multiply a generalized force (nv,) by M^-1, which gives an acceleration; `mj_solveM`."""
     d = _ensure_inertia(m, d)
     if d.inertia is not None:
@@ -65,7 +65,7 @@ def solve_m(m: Model, d: Data, force: Array) -> Array:
     return solve_blocks(d.M, force, inertia_blocks(m))
 
 
-def solve_m2(m: Model, d: Data, force: Array) -> Array:
+def solve_m2(m: Model, d: Data, force: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """Multiply a force (nv,) by a square root of M^-1: D^-1/2 L'^-1 force; `mj_solveM2`.
 
     Its squared norm is force' M^-1 force.

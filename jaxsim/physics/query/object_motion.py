@@ -17,6 +17,7 @@ from jaxsim.enums import ObjType
 from jaxsim.math import Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.arguments import object_id
 from jaxsim.physics.body import object_frame as frames
 from jaxsim.physics.body.camlight import camlight
@@ -40,9 +41,9 @@ def object_velocity(
     m: Model,
     d: Data,
     objtype: ObjType | int | str,
-    objid: Array | int | str,
+    objid: Int[Array, ""] | int | str,
     flg_local: bool = False,
-) -> jax.Array:
+) -> Float[Array, "6"]:
     """Compute the velocity of an object's frame; corresponds to `mj_objectVelocity`.
 
     Args:
@@ -67,9 +68,9 @@ def object_acceleration(
     m: Model,
     d: Data,
     objtype: ObjType | int | str,
-    objid: Array | int | str,
+    objid: Int[Array, ""] | int | str,
     flg_local: bool = False,
-) -> jax.Array:
+) -> Float[Array, "6"]:
     """Compute the acceleration of an object's frame at `d.qacc`; `mj_objectAcceleration`.
 
     As for an accelerometer, gravity is included: an object at rest has an upward acceleration.
@@ -145,7 +146,13 @@ def rotate_to_frame(R: Rot, v: Spatial) -> Spatial:
     return Spatial.of(R.T @ v.rot, R.T @ v.lin)
 
 
-def local_to_global(m: Model, d: Data, pos: Array, quat: Array, body: Array) -> tuple:
+def local_to_global(
+    m: Model,
+    d: Data,
+    pos: Float[Array, "3"],
+    quat: Float[Array, "4"],
+    body: Int[Array, ""],
+) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
     """Compute the pose in the world of a frame given in a body; `mj_local2Global`.
 
     MuJoCo's argument `sameframe`, a shortcut for frames equal to the body's own, does not exist.

@@ -13,6 +13,7 @@ from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.shaped import Bool, Float, Int
 from jaxsim.physics.arguments import (
     check_array,
     check_data,
@@ -38,19 +39,19 @@ class RayHit(NamedTuple):
       normal: outward normal of the surface, in the world; zero without a hit.
     """
 
-    dist: jax.Array
-    geomid: jax.Array
-    normal: jax.Array
+    dist: Float[Array, "*n"]
+    geomid: Int[Array, "*n"]
+    normal: Float[Array, "*n 3"]
 
 
 def ray(
     m: Model,
     d: Data,
-    pnt: Array,
-    vec: Array,
-    geomgroup: Sequence[bool] | Array | None = None,
+    pnt: Float[Array, "*n 3"],
+    vec: Float[Array, "*n 3"],
+    geomgroup: Sequence[bool] | Bool[Array, "6"] | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | Sequence[int | str] | int | str = -1,
+    bodyexclude: Int[Array, "*k"] | Sequence[int | str] | int | str = -1,
 ) -> RayHit:
     """Find the first visible geom on rays pnt + x vec, x >= 0; corresponds to `mj_ray`.
 
@@ -85,12 +86,12 @@ def ray(
 def multi_ray(
     m: Model,
     d: Data,
-    pnt: Array,
-    vec: Array,
-    geomgroup: Sequence[bool] | Array | None = None,
+    pnt: Float[Array, "3"],
+    vec: Float[Array, "n 3"],
+    geomgroup: Sequence[bool] | Bool[Array, "6"] | None = None,
     flg_static: bool = True,
-    bodyexclude: Array | Sequence[int | str] | int | str = -1,
-    cutoff: Array | float | None = None,
+    bodyexclude: Int[Array, "*k"] | Sequence[int | str] | int | str = -1,
+    cutoff: Float[Array, ""] | float | None = None,
 ) -> RayHit:
     """Find the first visible geom on rays from one point; corresponds to `mj_multiRay`.
 

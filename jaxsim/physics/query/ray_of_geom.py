@@ -18,6 +18,7 @@ from jaxsim.enums import GeomType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.arguments import check_array, object_id
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
@@ -39,8 +40,8 @@ class SurfaceHit(NamedTuple):
       normal: outward normal of the surface, in the world; zero without a hit.
     """
 
-    dist: jax.Array
-    normal: jax.Array
+    dist: Float[Array, "*n"]
+    normal: Float[Array, "*n 3"]
 
 
 class FlexHit(NamedTuple):
@@ -53,12 +54,18 @@ class FlexHit(NamedTuple):
         hit.
     """
 
-    dist: jax.Array
-    vertid: jax.Array
-    normal: jax.Array
+    dist: Float[Array, "*n"]
+    vertid: Int[Array, "*n"]
+    normal: Float[Array, "*n 3"]
 
 
-def ray_mesh(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Array) -> SurfaceHit:
+def ray_mesh(
+    m: Model,
+    d: Data,
+    geom: Int[Array, ""] | int | str,
+    pnt: Float[Array, "*n 3"],
+    vec: Float[Array, "*n 3"],
+) -> SurfaceHit:
     """Find the first intersection of rays pnt + x vec, x >= 0, with a mesh; `mj_rayMesh`.
 
     Faces are hit from both sides, whether the geom is visible or not.
@@ -79,7 +86,13 @@ def ray_mesh(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Array)
     return _cast_at_geom("ray_mesh", GeomType.MESH, m, d, geom, pnt, vec)
 
 
-def ray_hfield(m: Model, d: Data, geom: Array | int | str, pnt: Array, vec: Array) -> SurfaceHit:
+def ray_hfield(
+    m: Model,
+    d: Data,
+    geom: Int[Array, ""] | int | str,
+    pnt: Float[Array, "*n 3"],
+    vec: Float[Array, "*n 3"],
+) -> SurfaceHit:
     """Find the first intersection of rays with a height field: surface, walls or base.
 
     Corresponds to `mj_rayHfield` in MuJoCo.
@@ -100,8 +113,8 @@ def ray_flex(
     m: Model,
     d: Data,
     flex: int | str,
-    pnt: Array,
-    vec: Array,
+    pnt: Float[Array, "*n 3"],
+    vec: Float[Array, "*n 3"],
     flex_layer: int = 0,
     flg_vert: bool = False,
     flg_edge: bool = True,

@@ -1,21 +1,21 @@
 """Total mass of a model."""
 
-import jax
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float
 from jaxsim.physics.arguments import check_model
 
 
-def get_total_mass(m: Model) -> jax.Array:
+def get_total_mass(m: Model) -> Float[Array, ""]:
     """Return the sum of the masses of all bodies, () [kg]."""
     check_model("get_total_mass", m)
     return jnp.sum(m.body_mass)
 
 
-def set_total_mass(m: Model, newmass: Array | float) -> Model:
+def set_total_mass(m: Model, newmass: Float[Array, ""] | float) -> Model:
     """Return the model with all masses and inertias scaled to a given total mass.
 
     Derived fields (`body_subtreemass`, inverse weights, ...) are unchanged: call `jaxsim.set_const`

@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxsim.arrays.node import node
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.spec import Spec
 from jaxsim.view.camera import (
@@ -66,13 +67,13 @@ class Look:
       textures: addresses and sizes of the textures (static).
     """
 
-    ambient: jax.Array
-    diffuse: jax.Array
-    specular: jax.Array
-    background: jax.Array
-    tex_pyramid: jax.Array
-    haze: jax.Array
-    fog: jax.Array | None = None
+    ambient: Float[jax.Array, "3"]
+    diffuse: Float[jax.Array, "3"]
+    specular: Float[jax.Array, "3"]
+    background: Float[jax.Array, "3"]
+    tex_pyramid: Int[jax.Array, "bytes"]
+    haze: Float[jax.Array, "3"]
+    fog: Float[jax.Array, "3"] | None = None
     znear: float = ZNEAR
     zfar: float = ZFAR
     haze_part: float = _DEFAULT_HAZE

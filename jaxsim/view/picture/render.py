@@ -19,6 +19,7 @@ from jaxsim.enums import ObjType
 from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
@@ -59,12 +60,12 @@ class Picture(NamedTuple):
         nothing. MuJoCo's segmentation.
     """
 
-    rgb: jax.Array | None = None
-    depth: jax.Array | None = None
-    distance: jax.Array | None = None
-    segmentation: jax.Array | None = None
-    normal: jax.Array | None = None
-    object: jax.Array | None = None
+    rgb: Float[jax.Array, "height width 3"] | None = None
+    depth: Float[jax.Array, "height width"] | None = None
+    distance: Float[jax.Array, "height width"] | None = None
+    segmentation: Int[jax.Array, "height width"] | None = None
+    normal: Float[jax.Array, "height width 3"] | None = None
+    object: Int[jax.Array, "height width 2"] | None = None
 
 
 def render(

@@ -11,6 +11,7 @@ from jax.experimental.sparse import BCSR
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.shaped import Float
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.api import full_m
 from jaxsim.physics.arguments import check_data, check_model
@@ -18,7 +19,7 @@ from jaxsim.physics.arguments import check_data, check_model
 _CsrPattern = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def sparse_m(m: Model, d: Data) -> BCSR:
+def sparse_m(m: Model, d: Data) -> Float[BCSR, "nv nv"]:
     """Return the lower triangle of M in CSR format, with the pattern M_rownnz, M_rowadr, M_colind.
 
     The whole is `A + jnp.tril(A, -1).T` with `A = sparse_m(m, d).todense()`.
@@ -39,7 +40,7 @@ def sparse_m(m: Model, d: Data) -> BCSR:
     )
 
 
-def sparse_ten_j(m: Model, d: Data) -> BCSR:
+def sparse_ten_j(m: Model, d: Data) -> Float[BCSR, "ntendon nv"]:
     """Return the Jacobian of the tendons (ntendon, nv), with the pattern of `ten_J` in mjModel.
 
     Args, returns: as for `sparse_m`; `d` keeps `ten_J`.
@@ -52,7 +53,7 @@ def sparse_ten_j(m: Model, d: Data) -> BCSR:
     return _gather_entries(_check_kept("sparse_ten_j", m, d, "ten_J"), pattern)
 
 
-def sparse_actuator_moment(m: Model, d: Data) -> BCSR:
+def sparse_actuator_moment(m: Model, d: Data) -> Float[BCSR, "nout nv"]:
     """Return the moment arms of the actuators (nout, nv) in CSR format.
 
     MuJoCo finds this pattern at each state. Here it is that of the model: of joints and tendons the
@@ -70,7 +71,7 @@ def sparse_actuator_moment(m: Model, d: Data) -> BCSR:
     return _gather_entries(_check_kept("sparse_actuator_moment", m, d, "actuator_moment"), pattern)
 
 
-def sparse_flexedge_j(m: Model, d: Data) -> BCSR:
+def sparse_flexedge_j(m: Model, d: Data) -> Float[BCSR, "nflexedge nv"]:
     """Return the Jacobian of the edges of flexes (nflexedge, nv), with the pattern in mjModel.
 
     Args, returns: as for `sparse_m`; `d` keeps `flexedge_J`, which has the values already.
