@@ -2,7 +2,7 @@
 
 Results that belong to one model are stored with its structure (`Structure.cache`) and freed with
 it. Results keyed by anything else use `bounded_cache`, which drops the least recently used entry.
-Compiled programs are keyed by structures: see `jaxsim.transforms.programs`.
+Compiled programs are keyed by structures: see `jaxsim.transforms.program_cache`.
 """
 
 import functools

@@ -10,8 +10,8 @@ import pytest
 import jaxsim
 from jaxsim.cache import bounded_cache
 from jaxsim.model.structure import Structure
-from jaxsim.transforms import programs
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms import program_cache
+from jaxsim.transforms.program_cache import ProgramCache
 
 PACKAGE = Path(jaxsim.__file__).parent
 MODEL = """<mujoco><worldbody><body name="{}">
@@ -66,7 +66,7 @@ def test_a_bounded_cache_drops_what_was_used_longest_ago():
 
 
 def test_programs_are_dropped_with_the_last_models(monkeypatch):
-    monkeypatch.setattr(programs, "MAX_PROGRAMS", 2)
+    monkeypatch.setattr(program_cache, "MAX_PROGRAMS", 2)
     double = ProgramCache(lambda m, x: 2 * x + m.qpos0)
     before = live()
     for k in range(6):

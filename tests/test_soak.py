@@ -14,7 +14,7 @@ import pytest
 
 import jaxsim
 from jaxsim.model.structure import Structure
-from jaxsim.transforms.programs import MAX_PROGRAMS
+from jaxsim.transforms.program_cache import MAX_PROGRAMS
 
 PENDULUM = """<mujoco><option timestep="0.002"/><worldbody>
   <body name="{name}"><joint name="hinge" axis="0 1 0" damping="{damping}"/>

@@ -28,7 +28,7 @@ from jaxsim.spelling import remedy
 
 
 @dataclass(eq=False)
-class Growth:
+class ExpansionState:
     """State shared by a model and all models attached to it while elements are added.
 
     Attributes:
@@ -74,7 +74,7 @@ class Compilation(Products):
     written_out: dict[SpecElement, str] = field(default_factory=dict)
     copied: list[tuple[list[SpecElement], Any]] = field(default_factory=list)
     known_inertia: list[KnownInertia] | None = None
-    growth: Growth = field(default_factory=Growth)
+    growth: ExpansionState = field(default_factory=ExpansionState)
     depth: int = 0
     flexcomp_sections: dict[str, SpecElement] = field(default_factory=dict)
     twist_places: dict[SpecElement, SpecElement] = field(default_factory=dict)

@@ -32,7 +32,7 @@ from jaxsim.control.sampling import spline as spline
 from jaxsim.control.shooting import Shot as Shot
 from jaxsim.control.shooting import shoot as shoot
 from jaxsim.control.solve.riccati import riccati as riccati
-from jaxsim.derivative.limits import control_limits as control_limits
+from jaxsim.derivative.ctrl_limits import control_limits as control_limits
 from jaxsim.derivative.tangent import difference as difference
 from jaxsim.derivative.tangent import moved as moved
 from jaxsim.derivative.transition import Linear as Linear

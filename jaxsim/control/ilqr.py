@@ -24,7 +24,7 @@ from jaxsim.control.solve.regularization import (
     next_regularization,
     regularized_policy,
 )
-from jaxsim.derivative.limits import without_ctrl_clamp
+from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.derivative.tangent import check_coordinates_complete, difference, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -63,7 +63,7 @@ class Solution(NamedTuple):
     defect: jax.Array
 
 
-class Setting(NamedTuple):
+class IterationConstants(NamedTuple):
     """Constants of all iterations: model (unclamped), start, problem, limits (nu,)."""
 
     m: Model
@@ -123,7 +123,7 @@ def ilqr(
       >>> int(jax.jit(ilqr)(m, d, jnp.zeros((3, 0)), problem).iterations)
       0
     """
-    setting, ctrl = setting_of("ilqr", m, d, ctrl, problem)
+    setting, ctrl = prepare_iterations("ilqr", m, d, ctrl, problem)
     iterations = check_count("ilqr: iterations", iterations)
 
     def iterate(now: _Iteration) -> _Iteration:
@@ -146,16 +146,16 @@ def ilqr(
     )
 
 
-def setting_of(
+def prepare_iterations(
     function: str, m: Model, d: Data, ctrl: jax.Array, problem: Problem
-) -> tuple[Setting, jax.Array]:
+) -> tuple[IterationConstants, jax.Array]:
     """Return the constants, and the guess (steps, nu) clipped to the limits; check the
     arguments."""
     check_motion(function, m, d, ctrl, problem)
     check_coordinates_complete(function, m)
     lower, upper = problem.limits(m)
     inside = jnp.clip(jnp.asarray(ctrl).astype(d.qpos.dtype), lower[None], upper[None])
-    return Setting(without_ctrl_clamp(m), d, problem, lower, upper), inside
+    return IterationConstants(without_ctrl_clamp(m), d, problem, lower, upper), inside
 
 
 def no_policy(steps: int, nu: int, nx: int, dtype: Any) -> Policy:
@@ -190,7 +190,7 @@ def fill_history(history: jax.Array, number: jax.Array, cost: jax.Array) -> jax.
     return jnp.where(jnp.arange(len(history), dtype=jnp.int32) >= number, cost, history)
 
 
-def _iterate(setting: Setting, now: _Iteration, tolerance: float) -> _Iteration:
+def _iterate(setting: IterationConstants, now: _Iteration, tolerance: float) -> _Iteration:
     """Try the change found by the previous iteration, accept it if it is better, compute the
     next."""
     m, d, problem, lower, upper = setting
@@ -217,7 +217,7 @@ def _iterate(setting: Setting, now: _Iteration, tolerance: float) -> _Iteration:
     return _Iteration(now.number + 1, ctrl, states, cost, history, policy, mu, growth, converged)
 
 
-def _try_lengths(setting: Setting, now: _Iteration) -> tuple[jax.Array, jax.Array, dict]:
+def _try_lengths(setting: IterationConstants, now: _Iteration) -> tuple[jax.Array, jax.Array, dict]:
     """Return the best motion along a change of the controls: its cost, controls and states."""
     m, d, problem, lower, upper = setting
     k, K = append_zero_control(now.policy.k), append_zero_control(now.policy.K)
@@ -243,7 +243,7 @@ def _try_lengths(setting: Setting, now: _Iteration) -> tuple[jax.Array, jax.Arra
     return costs[best], ctrl, states
 
 
-def _start(setting: Setting, ctrl: jax.Array, iterations: int, mu: Any) -> _Iteration:
+def _start(setting: IterationConstants, ctrl: jax.Array, iterations: int, mu: Any) -> _Iteration:
     """Return the state before the first iteration: no states, no cost, no change of the
     controls."""
     steps, nu = ctrl.shape

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.control.problem import Problem
-from jaxsim.derivative.limits import without_ctrl_clamp
+from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.enums import IntegratorType, WarningType
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value

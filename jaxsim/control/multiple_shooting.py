@@ -27,12 +27,12 @@ from jax import lax
 from jaxsim.control.ilqr import (
     MOTION_STATE_FIELDS,
     STEP_LENGTHS,
-    Setting,
+    IterationConstants,
     Solution,
     fill_history,
     motion_worlds,
     no_policy,
-    setting_of,
+    prepare_iterations,
 )
 from jaxsim.control.motion import advance_world, append_zero_control, total_cost
 from jaxsim.control.problem import Problem
@@ -140,7 +140,7 @@ def multiple_shooting(
       >>> float(jax.jit(multiple_shooting)(m, d, jnp.zeros((3, 0)), problem).defect)
       0.0
     """
-    setting, ctrl = setting_of("multiple_shooting", m, d, ctrl, problem)
+    setting, ctrl = prepare_iterations("multiple_shooting", m, d, ctrl, problem)
     iterations = check_count("multiple_shooting: iterations", iterations)
     nodes = _check_nodes(nodes, len(ctrl))
     rows = _guess_states(setting, ctrl, states)
@@ -202,7 +202,9 @@ def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
     return jax.vmap(world)(part)
 
 
-def _iterate(setting: Setting, now: _Iteration, nodes: int, tolerance: float) -> _Iteration:
+def _iterate(
+    setting: IterationConstants, now: _Iteration, nodes: int, tolerance: float
+) -> _Iteration:
     """Try the change found by the previous iteration, accept it if it is better, compute the
     next."""
     m, d, problem, lower, upper = setting
@@ -262,7 +264,7 @@ def _expected_decrease(model: QuadraticModel, change: _Change) -> jax.Array:
     )
 
 
-def _try_lengths(setting: Setting, now: _Iteration, nodes: int) -> _Pieces:
+def _try_lengths(setting: IterationConstants, now: _Iteration, nodes: int) -> _Pieces:
     """Return the best of all step lengths of a change."""
     lengths = jnp.asarray(STEP_LENGTHS, now.weight.dtype)
     found = jax.vmap(lambda length: _simulate_pieces(setting, now, nodes, length))(lengths)
@@ -271,7 +273,9 @@ def _try_lengths(setting: Setting, now: _Iteration, nodes: int) -> _Pieces:
     return chosen
 
 
-def _simulate_pieces(setting: Setting, now: _Iteration, nodes: int, length: jax.Array) -> _Pieces:
+def _simulate_pieces(
+    setting: IterationConstants, now: _Iteration, nodes: int, length: jax.Array
+) -> _Pieces:
     """Simulate all pieces at once, with their initial states moved by a length of the change.
 
     The end is the initial state of one more piece, of which only the first row is used.
@@ -349,7 +353,7 @@ def _check_nodes(nodes: int | None, steps: int) -> int:
     return nodes
 
 
-def _guess_states(setting: Setting, ctrl: jax.Array, states: Data | None) -> dict:
+def _guess_states(setting: IterationConstants, ctrl: jax.Array, states: Data | None) -> dict:
     """Return the initial guess of the states, (steps + 1, ...)."""
     m, d, steps = setting.m, setting.d, len(ctrl)
     if states is None:
@@ -373,7 +377,9 @@ def _guess_states(setting: Setting, ctrl: jax.Array, states: Data | None) -> dic
     return jax.tree.map(lambda a, b: b.at[0].set(a), _state(d), given)
 
 
-def _start(setting: Setting, ctrl: jax.Array, rows: dict, iterations: int, mu: Any) -> _Iteration:
+def _start(
+    setting: IterationConstants, ctrl: jax.Array, rows: dict, iterations: int, mu: Any
+) -> _Iteration:
     """Return the state before the first iteration: the guess, without change."""
     steps, nu = ctrl.shape
     nx, dtype = tangent_size(setting.m), ctrl.dtype

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.control.norms import norm_named
-from jaxsim.derivative.limits import control_limits
+from jaxsim.derivative.ctrl_limits import control_limits
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model

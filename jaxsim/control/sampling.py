@@ -25,7 +25,7 @@ from jax import lax
 
 from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
-from jaxsim.derivative.limits import without_ctrl_clamp
+from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
-from jaxsim.derivative.limits import clip_controls, without_ctrl_clamp
+from jaxsim.derivative.ctrl_limits import clip_controls, without_ctrl_clamp
 from jaxsim.derivative.tangent import (
     check_coordinates_complete,
     move_state,

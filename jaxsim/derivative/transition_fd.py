@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
-from jaxsim.derivative.limits import control_limits
+from jaxsim.derivative.ctrl_limits import control_limits
 from jaxsim.derivative.tangent import check_coordinates_complete, difference, moved, tangent_size
 from jaxsim.derivative.transition import Linear
 from jaxsim.model.data import Data

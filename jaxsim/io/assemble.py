@@ -19,7 +19,7 @@ from jaxsim.errors import SourceLocation, UnsupportedWarning
 from jaxsim.extend.registry import collider_keys, plugin_key
 from jaxsim.io.capacity.capacity import with_capacity
 from jaxsim.io.capacity.prisms import prisms_under, prisms_under_elements
-from jaxsim.io.hulls import hull_tables
+from jaxsim.io.hull_tables import hull_tables
 from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.search_order import mesh_order, shell_order
 from jaxsim.io.unsupported import ElementLocations, unsupported_features

@@ -9,7 +9,7 @@ import numpy as np
 from jaxsim.assets.mesh.face_order import face_order, tree_order
 from jaxsim.compile.geometry.quaternion import quat_multiply, quat_normalize, quat_rotate
 from jaxsim.enums import GeomType
-from jaxsim.io.hulls import CompiledFields
+from jaxsim.io.hull_tables import CompiledFields
 from jaxsim.physics.collision.flex.clusters import MAX_CLUSTER_ELEMENTS
 
 _MIN_TREE_ELEMENTS = 128  # elements from which on a flex has a tree whatever it may touch

@@ -19,7 +19,7 @@ from jaxsim.io.config import setting
 
 _MAX_TRAINING_ARRAY = 10_000_000  # largest array dimension, checked before memory is computed
 _MAX_LAYER_WIDTH = 100_000  # largest width of a layer
-_MAX_REMEMBERED_ACTIONS = 1_000_000_000  # largest number of stored actions
+_MAX_STORED_TRANSITIONS = 1_000_000_000  # largest number of stored actions
 _MAX_TRAINING_STEPS = 1_000_000_000_000
 MAX_SEED = 2**31 - 2  # the next seed must be a 32-bit number too
 ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
@@ -111,10 +111,10 @@ class SACForm:
     )
     batch_size: int = setting(256, doc="transitions per update", least=1, most=_MAX_TRAINING_ARRAY)
     buffer_size: int = setting(
-        1_000_000, doc="transitions in the replay buffer", least=1, most=_MAX_REMEMBERED_ACTIONS
+        1_000_000, doc="transitions in the replay buffer", least=1, most=_MAX_STORED_TRANSITIONS
     )
     fill_buffer: int = setting(
-        5_000, doc="actions before the first update", least=0, most=_MAX_REMEMBERED_ACTIONS
+        5_000, doc="actions before the first update", least=0, most=_MAX_STORED_TRANSITIONS
     )
     polyak: float = setting(
         0.99, doc="weight of the old target critic in an update", least=0, most=1

@@ -38,7 +38,7 @@ WEIGHT_FIELDS = (
 
 
 @dataclass(frozen=True)
-class Puller:
+class ActuatorOutput:
     """An actuator whose length range is computed: its force output, and its name for messages."""
 
     output: int
@@ -61,7 +61,7 @@ class LengthRanges:
       tolrange: largest spread of a converged length, as a fraction of its range.
     """
 
-    pullers: tuple[Puller, ...]
+    pullers: tuple[ActuatorOutput, ...]
     accel: float
     maxforce: float
     timeconst: float

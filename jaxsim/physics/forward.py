@@ -29,11 +29,11 @@ from jaxsim.physics.body.rne import bias, com_vel
 from jaxsim.physics.body.singular_inertia import count_singular
 from jaxsim.physics.callback import call_control
 from jaxsim.physics.collision.contacts import collision
+from jaxsim.physics.constraint.efc.row_list import list_rows
 from jaxsim.physics.constraint.island import islands, passive_couplings, touched_trees
 from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.constraint.regularize import regularized_rows
-from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.flex.flex import flex, flex_velocity
 from jaxsim.physics.integrate.system import System, smooth_system
 from jaxsim.physics.partition import coupled_blocks, solver_blocks

@@ -17,8 +17,8 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.body.applied_force import xfrc_accumulate
 from jaxsim.physics.body.singular_inertia import count_singular
+from jaxsim.physics.constraint.efc.row_list import list_rows
 from jaxsim.physics.constraint.regularize import regularized_rows
-from jaxsim.physics.constraint.row_list import list_rows
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.forward import to_position, velocity_stages
 from jaxsim.physics.integrate.effective_inertia import effective_inertia

@@ -20,7 +20,7 @@ from jaxsim.physics.sleep.trees import can_sleep, update_sleep_counts
 from jaxsim.physics.unsupported import describe_object
 from jaxsim.transforms.layout import batched
 from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms.program_cache import ProgramCache
 
 
 def make_data(m: Model, keep: Keep = "default") -> Data:

@@ -32,7 +32,7 @@ from jaxsim.physics.arguments import (
 from jaxsim.physics.recompute import carried_fields, missing_fields, recompute_missing
 from jaxsim.physics.stage import STAGES, StageFields
 from jaxsim.transforms.layout import FastPathRule, batched
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms.program_cache import ProgramCache
 
 Result = TypeVar("Result")
 

@@ -21,7 +21,7 @@ from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import com_vel
-from jaxsim.physics.constraint.row_list import list_rows
+from jaxsim.physics.constraint.efc.row_list import list_rows
 from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.forward import (
     fwd_constraint,

@@ -17,7 +17,7 @@ from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.object_frame import object_velocities
 from jaxsim.physics.body.rne import com_vel
 from jaxsim.transforms.layout import batched
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms.program_cache import ProgramCache
 
 
 class MovingBody(NamedTuple):

@@ -17,7 +17,7 @@ from jaxsim.physics.flex.flex import flex
 from jaxsim.physics.query.ray import ray
 from jaxsim.physics.ray.cast import Rays
 from jaxsim.transforms.layout import batched
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms.program_cache import ProgramCache
 from jaxsim.view.body import in_body
 from jaxsim.view.camera import Camera
 from jaxsim.view.flex.hit import flex_hit, skin_hit

@@ -38,7 +38,7 @@ _COLUMNS = (
 _DEFAULT_WIDTH, _DEFAULT_RGBA = 0.003, (0.5, 0.5, 0.5, 1.0)
 
 
-class Wrap(NamedTuple):
+class PathObject(NamedTuple):
     """An object on a path: its type, its id or -1, and its parameter."""
 
     kind: WrapType
@@ -52,7 +52,7 @@ def tendons(c: Compilation) -> None:
     """Add all fields of tendons that do not need the reference pose."""
     elements = c.spec.section("tendon")
     c.register("tendon", elements, [tendon.name for tendon in elements])
-    paths = [[_WRAPS[e.tag, w.tag](c, e, w) for w in e.children] for e in elements]
+    paths = [[_PATH_READERS[e.tag, w.tag](c, e, w) for w in e.children] for e in elements]
     for element, path in zip(elements, paths, strict=True):
         _check_path(c, element, path)
     num = np.array([len(path) for path in paths], np.int32)
@@ -83,48 +83,50 @@ def tendons(c: Compilation) -> None:
         _pattern(c, paths)
 
 
-def _joint(c: Compilation, _: SpecElement, w: SpecElement) -> Wrap:
+def _joint(c: Compilation, _: SpecElement, w: SpecElement) -> PathObject:
     joint = c.find_own("joint", w, "joint")
     if joint >= 0 and c.fields["jnt_type"][joint] not in (JointType.SLIDE, JointType.HINGE):
         c.fault(w, f"joint='{w.get('joint')}' must be a hinge or a slide")
-    return Wrap(WrapType.JOINT, joint, float(w.get("coef")), w)
+    return PathObject(WrapType.JOINT, joint, float(w.get("coef")), w)
 
 
-def _site(c: Compilation, _: SpecElement, w: SpecElement) -> Wrap:
-    return Wrap(WrapType.SITE, c.find_own("site", w, "site"), 0.0, w)
+def _site(c: Compilation, _: SpecElement, w: SpecElement) -> PathObject:
+    return PathObject(WrapType.SITE, c.find_own("site", w, "site"), 0.0, w)
 
 
-_WRAPPING = {GeomType.SPHERE: WrapType.SPHERE, GeomType.CYLINDER: WrapType.CYLINDER}
+_WRAP_TYPE_OF_GEOM = {GeomType.SPHERE: WrapType.SPHERE, GeomType.CYLINDER: WrapType.CYLINDER}
 
 
-def _geom(c: Compilation, _: SpecElement, w: SpecElement) -> Wrap:
+def _geom(c: Compilation, _: SpecElement, w: SpecElement) -> PathObject:
     geom, side = c.find_own("geom", w, "geom"), c.find_own("site", w, "sidesite")
-    kind = _WRAPPING.get(c.fields["geom_type"][geom]) if geom >= 0 else WrapType.SPHERE
+    kind = _WRAP_TYPE_OF_GEOM.get(c.fields["geom_type"][geom]) if geom >= 0 else WrapType.SPHERE
     if kind is None:
         c.fault(
             w, f"geom='{w.get('geom')}' must be a sphere or a cylinder for a tendon to wrap around"
         )
-    return Wrap(kind or WrapType.SPHERE, geom, float(side), w)
+    return PathObject(kind or WrapType.SPHERE, geom, float(side), w)
 
 
-def _read_pulley(c: Compilation, _: SpecElement, w: SpecElement) -> Wrap:
+def _read_pulley(c: Compilation, _: SpecElement, w: SpecElement) -> PathObject:
     divisor = float(w.get("divisor"))
     if not divisor > 0:
         c.fault(w, f"divisor='{divisor:g}' must be positive")
-    return Wrap(WrapType.PULLEY, -1, divisor, w)
+    return PathObject(WrapType.PULLEY, -1, divisor, w)
 
 
-_WRAPS: dict[tuple[str, str], Callable[[Compilation, SpecElement, SpecElement], Wrap]] = {
+_PATH_READERS: dict[
+    tuple[str, str], Callable[[Compilation, SpecElement, SpecElement], PathObject]
+] = {
     ("fixed", "joint"): _joint,
     ("spatial", "site"): _site,
     ("spatial", "geom"): _geom,
     ("spatial", "pulley"): _read_pulley,
 }
 
-_GEOMS = (WrapType.SPHERE, WrapType.CYLINDER)
+_GEOM_WRAPS = (WrapType.SPHERE, WrapType.CYLINDER)
 
 
-def _check_path(c: Compilation, tendon: SpecElement, path: list[Wrap]) -> None:
+def _check_path(c: Compilation, tendon: SpecElement, path: list[PathObject]) -> None:
     """Check that each branch of a path starts and ends with a site, and has sites around each
     geom."""
     if not path:
@@ -148,13 +150,13 @@ def _check_path(c: Compilation, tendon: SpecElement, path: list[Wrap]) -> None:
     ends = [WrapType.PULLEY, *(w.kind for w in path), WrapType.PULLEY]
     for before_kind, here, after_kind in zip(ends, path, ends[2:], strict=False):
         kinds = [before_kind, after_kind]
-        if here.kind in _GEOMS and kinds != [WrapType.SITE, WrapType.SITE]:
+        if here.kind in _GEOM_WRAPS and kinds != [WrapType.SITE, WrapType.SITE]:
             c.fault(here.element, "a geom on a path must be between two sites")
         if here.kind == WrapType.SITE and kinds == [WrapType.PULLEY, WrapType.PULLEY]:
             c.fault(here.element, "a branch must have at least two sites; add one")
 
 
-def _check_joints(c: Compilation, path: list[Wrap]) -> None:
+def _check_joints(c: Compilation, path: list[PathObject]) -> None:
     """Check that each joint occurs once."""
     seen: set[int] = set()
     for w in path:
@@ -222,7 +224,7 @@ def _check_armature(c: Compilation, elements: list[SpecElement]) -> None:
 def wraps_geom(f: Mapping[str, Any], tendon: int) -> bool:
     """Return whether there is a geom on the path of a tendon."""
     first = f["tendon_adr"][tendon]
-    return bool(np.isin(f["wrap_type"][first : first + f["tendon_num"][tendon]], _GEOMS).any())
+    return bool(np.isin(f["wrap_type"][first : first + f["tendon_num"][tendon]], _GEOM_WRAPS).any())
 
 
 def _plastic(c: Compilation, elements: list[SpecElement]) -> None:
@@ -237,7 +239,7 @@ def _plastic(c: Compilation, elements: list[SpecElement]) -> None:
     c.fields["nplastic"] += int(size.sum())
 
 
-def _pattern(c: Compilation, paths: list[list[Wrap]]) -> None:
+def _pattern(c: Compilation, paths: list[list[PathObject]]) -> None:
     """Add `ten_J_*`, the dofs that may move each tendon, and the trees along its path."""
     f = c.fields
     above = lineage(f)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jaxsim.compile.context import Compilation
 from jaxsim.enums import BiasType, GainType, TrnType
-from jaxsim.model.derived import LengthRanges, Puller
+from jaxsim.model.derived import ActuatorOutput, LengthRanges
 
 _MODES = {
     "none": ((), ()),
@@ -50,7 +50,7 @@ def length_ranges(c: Compilation) -> None:
         if setting("uselimit") == "true" and limited and f[limited][target]:
             f["actuator_lengthrange"][output] = f[ranges][target]
             continue
-        pullers.append(Puller(output, e.label, e.place))
+        pullers.append(ActuatorOutput(output, e.label, e.place))
     c.length_ranges = None
     if pullers:
         names = [name for name in LengthRanges.__dataclass_fields__ if name != "pullers"]

@@ -46,7 +46,7 @@ def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) ->
     else:
         # for a cylinder too, MuJoCo measures from the center and not from the axis
         flat_side, inside = plane @ side, bool(np.linalg.norm(side) < radius)
-    found = _touch_within(flat, radius) if inside else _tangent_points(flat, radius, flat_side)
+    found = _inside_wrap_point(flat, radius) if inside else _tangent_points(flat, radius, flat_side)
     if found is None:
         return None
     points, angle = found
@@ -97,7 +97,7 @@ def _tangent_points(
     return radius * np.stack([np.cos(tangent), np.sin(tangent)], axis=1), float(angle)
 
 
-def _touch_within(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] | None:
+def _inside_wrap_point(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] | None:
     """Return the point of a circle, twice, at which the shortest path through the circle is
     reflected.
 

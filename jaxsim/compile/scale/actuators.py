@@ -95,7 +95,7 @@ def _scale(
     if forces and (element.tag == "plugin" or not (gains[1] and biases[1])):
         c.fault(element, "it cannot be scaled with what it drives; use <frame scaling='geometry'>")
         return
-    pure = _dimensionless_params(gains[0], biases[0], gain, bias)
+    pure = _dimensionless_entries(gains[0], biases[0], gain, bias)
     for row, units in (gains, biases, dynamics):
         _multiply(row, units or "1", scale, angular)
     for row, column, number in pure:
@@ -129,7 +129,7 @@ def _scale_controls(
         f["actuator_ctrlrange"][start : start + count] *= factors[:, None]
 
 
-def _dimensionless_params(
+def _dimensionless_entries(
     gainprm: np.ndarray, biasprm: np.ndarray, gain: GainType, bias: BiasType
 ) -> list[tuple[np.ndarray, int, float]]:
     """Return the parameters that are dimensionless by their sign: row, column, number.

@@ -20,7 +20,7 @@ from jaxsim.control.multiple_shooting import multiple_shooting, straight_line
 from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
-from jaxsim.derivative.limits import without_ctrl_clamp
+from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.derivative.tangent import difference, tangent_size
 from jaxsim.io.phase import named_phase
 from jaxsim.model.data import Data

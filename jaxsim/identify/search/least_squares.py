@@ -28,7 +28,10 @@ _INITIAL_DAMPING, _MIN_DAMPING, _MAX_DAMPING = (
     1e-10,
     1e6,
 )  # damping: initial value, and its limits
-LESS, MORE = 0.2, 2.0  # largest decrease after a good step, first increase after a bad one
+_MIN_DAMPING_FACTOR, _FIRST_DAMPING_INCREASE = (
+    0.2,
+    2.0,
+)  # largest decrease after a good step, first increase after a bad one
 _MAX_BLOCK_RATIO = 4  # a block has this many times as many rows as columns
 _CONVERGENCE_POWER = 0.8  # exponent of the machine epsilon: relative decrease that counts as none
 
@@ -154,7 +157,7 @@ def _initial_search(x: jax.Array, rows: int, iterations: int) -> _Search:
         promised=jnp.zeros((), number),
         cost=jnp.full((), jnp.inf, number),
         damping=jnp.full((), _INITIAL_DAMPING, number),
-        more=jnp.full((), MORE, number),
+        more=jnp.full((), _FIRST_DAMPING_INCREASE, number),
         scale=jnp.zeros_like(x),
         triangle=jnp.zeros((min(rows, side), side), number),
         history=jnp.full((iterations,), jnp.nan, number),
@@ -175,7 +178,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
 
     # update the damping by the ratio of actual to predicted decrease
     ratio = jnp.where(better & begun, gain / jnp.maximum(s.promised, jnp.finfo(r.dtype).tiny), 1)
-    fewer = jnp.maximum(LESS, 1 - (2 * jnp.minimum(ratio, 1) - 1) ** 3)
+    fewer = jnp.maximum(_MIN_DAMPING_FACTOR, 1 - (2 * jnp.minimum(ratio, 1) - 1) ** 3)
     damping = s.damping * jnp.where(begun, jnp.where(better, fewer, s.more), 1)
     damping = jnp.maximum(damping, _MIN_DAMPING)
 
@@ -199,7 +202,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
         promised=_predicted_decrease(J, before, step),
         cost=least,
         damping=damping,
-        more=jnp.where(take, MORE, 2 * s.more),
+        more=jnp.where(take, _FIRST_DAMPING_INCREASE, 2 * s.more),
         scale=scale,
         triangle=triangle,
         history=s.history.at[jnp.maximum(s.k - 1, 0)].set(jnp.where(begun, s.cost, jnp.nan)),

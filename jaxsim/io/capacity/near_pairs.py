@@ -9,7 +9,7 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.io.capacity.initial_poses import GeomBoxes, gap_between_boxes, may_touch
 from jaxsim.model.model import NO_CONTACTS, Model
-from jaxsim.physics.collision.candidates.capacity import DEFAULT_REST_POINTS, REST_POINTS
+from jaxsim.physics.collision.candidates.default_capacity import DEFAULT_REST_POINTS, REST_POINTS
 from jaxsim.physics.collision.candidates.pairs import known_pairs
 
 _TOUCHING_SHARE = 0.5  # fraction of the initially near pairs that touch at once in dense packings

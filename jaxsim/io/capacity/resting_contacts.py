@@ -11,7 +11,11 @@ import numpy as np
 from jaxsim.enums import GeomType
 from jaxsim.io.capacity.initial_poses import MESH_TYPES, UNIT_BOX_CORNERS, GeomBoxes, hull_corners
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.candidates.capacity import DEFAULT_REST_POINTS, REST_POINTS, is_free
+from jaxsim.physics.collision.candidates.default_capacity import (
+    DEFAULT_REST_POINTS,
+    REST_POINTS,
+    is_free,
+)
 
 _GROUND_TOLERANCE = (
     0.01  # height below which a point touches the ground, relative to the size of the body

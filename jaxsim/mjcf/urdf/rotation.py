@@ -14,7 +14,7 @@ def from_rpy(rpy: np.ndarray) -> np.ndarray:
     return R
 
 
-def to_axis(axis: np.ndarray) -> np.ndarray:
+def rotation_to_axis(axis: np.ndarray) -> np.ndarray:
     """Return the smallest rotation that takes z to the direction of an axis; a half rotation is
     about x."""
     across = np.array([-axis[1], axis[0], 0.0])

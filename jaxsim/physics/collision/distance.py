@@ -34,10 +34,10 @@ from jaxsim.physics.collision.convex.hull import Hulls, geoms_without_hull, hull
 from jaxsim.physics.collision.convex.plane_mesh import plane_mesh
 from jaxsim.physics.collision.convex.prisms import hfield_tables, max_prism_contacts
 from jaxsim.physics.collision.convex.solid import CONVEX_TYPES, Assets, assets_of
-from jaxsim.physics.collision.field.faces import mesh_faces_of
 from jaxsim.physics.collision.field.fields import fields_of
 from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of, unknown_sdf_reason
 from jaxsim.physics.collision.field.mesh import MeshFields, mesh_sdf
+from jaxsim.physics.collision.field.mesh_faces import mesh_faces_of
 from jaxsim.physics.collision.field.sdf import sdf_contacts
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 from jaxsim.physics.unsupported import describe_object

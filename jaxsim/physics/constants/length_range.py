@@ -22,7 +22,7 @@ from jaxsim.linalg.factor import solve_spd
 from jaxsim.math import safe_sqrt
 from jaxsim.model.allocate import allocate
 from jaxsim.model.data import Data
-from jaxsim.model.derived import LengthRanges, Puller
+from jaxsim.model.derived import ActuatorOutput, LengthRanges
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.constraint import equality
@@ -75,7 +75,7 @@ def find_length_ranges(m: Model, wanted: LengthRanges) -> Model:
 
 
 def _range_error(
-    puller: Puller, found: tuple, low: np.ndarray, high: np.ndarray, tolerance: float
+    puller: ActuatorOutput, found: tuple, low: np.ndarray, high: np.ndarray, tolerance: float
 ) -> str:
     """Return an error message for the lengths of one actuator, pulled to either side; or ""."""
     # The same advice in both messages.

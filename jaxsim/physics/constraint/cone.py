@@ -16,7 +16,13 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.node import node
 from jaxsim.enums import MINVAL
 from jaxsim.math import safe_sqrt
-from jaxsim.physics.constraint.cost import CostDerivatives, OneSided, OneSidedLine, Summed, active
+from jaxsim.physics.constraint.cost import (
+    CostDerivatives,
+    OneSided,
+    OneSidedLine,
+    SummedLine,
+    active,
+)
 from jaxsim.transforms.materialize import materialize
 
 
@@ -123,11 +129,11 @@ class Pyramid:
             lines.append(self.normal.line(r[0], v[0]))
         return lines
 
-    def restrict_to_line(self, r: list, v: list) -> Summed:
+    def restrict_to_line(self, r: list, v: list) -> SummedLine:
         """Restrict the cost to r + step v, summed over contacts."""
         lines = self.lines(r, v)
         rows = OneSidedLine(*(jnp.stack(parts) for parts in zip(*lines, strict=True)))
-        return Summed(materialize(EdgesLine(rows), r[0]), 1, self.used)
+        return SummedLine(materialize(EdgesLine(rows), r[0]), 1, self.used)
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""
@@ -264,9 +270,9 @@ class Elliptic:
         )
         return [line]
 
-    def restrict_to_line(self, r: list, v: list) -> Summed:
+    def restrict_to_line(self, r: list, v: list) -> SummedLine:
         """Restrict the cost to r + step v, summed over contacts."""
-        return Summed(materialize(self.lines(r, v)[0], r[0]), 0, self.used)
+        return SummedLine(materialize(self.lines(r, v)[0], r[0]), 0, self.used)
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""

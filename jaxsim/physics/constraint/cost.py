@@ -38,7 +38,7 @@ class CostDerivatives(NamedTuple):
     weight: Any
 
 
-class Summed(NamedTuple):
+class SummedLine(NamedTuple):
     """Cost along a line as a sum over rows.
 
     Attributes:
@@ -129,9 +129,9 @@ class OneSided:
         """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
         return [self.line(r, v)]
 
-    def restrict_to_line(self, r: Array, v: Array) -> Summed:
+    def restrict_to_line(self, r: Array, v: Array) -> SummedLine:
         """Restrict the cost to r + step v, summed over rows."""
-        return Summed(materialize(self.line(r, v), r))
+        return SummedLine(materialize(self.line(r, v), r))
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""
@@ -197,9 +197,9 @@ class Huber:
         """Restrict the cost of each row to r + step v, `[n, *W]`, as terms to sum."""
         return [HuberLine(r, v, self.D * r * v, self.D * v * v, self.D, self.floss)]
 
-    def restrict_to_line(self, r: Array, v: Array) -> Summed:
+    def restrict_to_line(self, r: Array, v: Array) -> SummedLine:
         """Restrict the cost to r + step v, summed over rows."""
-        return Summed(materialize(self.lines(r, v)[0], r))
+        return SummedLine(materialize(self.lines(r, v)[0], r))
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""

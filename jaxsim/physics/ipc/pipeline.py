@@ -17,7 +17,7 @@ from jaxsim.arrays.gather import diagonal, sum_items
 from jaxsim.enums import WarningType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.constraint.row_list import list_rows
+from jaxsim.physics.constraint.efc.row_list import list_rows
 from jaxsim.physics.constraint.rows import RowBlock
 from jaxsim.physics.integrate.system import smooth_system
 from jaxsim.physics.ipc.multipliers import OfVertices, begin_pairs

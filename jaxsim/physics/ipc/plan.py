@@ -24,7 +24,7 @@ from jaxsim.physics.topology import ancestors
 # Capacity of a grid, per point of the shells.
 _CAPACITY_PER_POINT = {"surface": 2, "corner": 8, "edges": 16}
 ROWS_PER_POINT = 4  # constraint rows per point
-SPARE_ROWS = 64  # added to every capacity
+SPARE_CAPACITY = 64  # added to every capacity
 
 
 class FixedFeatures(NamedTuple):
@@ -116,11 +116,13 @@ def _plan(s: Structure, off: bool) -> IpcPlan:
     owner = np.append(-np.ones(s.nflexvert, int), fixed.geom)
     # One grid per type of geom, one of points with triangles, one of edges.
     grids = (
-        *_surface_grids(s, with_geom, own, np.asarray(moves[: s.nflexvert].any(axis=1))),
-        _corners(s, with_geom, with_flex, flex, owner),
-        _edges(s, with_geom, with_flex, fixed),
+        *_vertex_geom_grids(s, with_geom, own, np.asarray(moves[: s.nflexvert].any(axis=1))),
+        _vertex_triangle_grid(s, with_geom, with_flex, flex, owner),
+        _edge_edge_grid(s, with_geom, with_flex, fixed),
     )
-    rows = min(ROWS_PER_POINT * int(of_shell.sum()) + SPARE_ROWS, sum(g.capacity for g in grids))
+    rows = min(
+        ROWS_PER_POINT * int(of_shell.sum()) + SPARE_CAPACITY, sum(g.capacity for g in grids)
+    )
     return IpcPlan(
         tuple(g for g in grids if g.capacity),
         fixed,
@@ -211,7 +213,7 @@ def _hull_edges(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray]:
     return s.mesh_vertadr[mesh] + vertex, place.reshape(ends.shape)
 
 
-def _surface_grids(
+def _vertex_geom_grids(
     s: Structure, with_geom: np.ndarray, own: np.ndarray, moves: np.ndarray
 ) -> list[PairGrid]:
     """Pair vertices that move with the surfaces of geoms, one grid per geom type."""
@@ -228,7 +230,7 @@ def _surface_grids(
     return grids
 
 
-def _corners(
+def _vertex_triangle_grid(
     s: Structure,
     with_geom: np.ndarray,
     with_flex: np.ndarray,
@@ -245,7 +247,7 @@ def _corners(
     table, of_flex = element_vertices(s)
     of_shell = shells(s)[of_flex]
     triangle, of_flex = table[of_shell, :3], of_flex[of_shell]
-    meets = _meet(with_geom, with_flex, flex, owner, of_flex)
+    meets = _candidate_mask(with_geom, with_flex, flex, owner, of_flex)
     point = np.flatnonzero(meets.any(axis=1))
     # Exclude a vertex's own triangles.
     meets = meets[point] & ~(point[:, None, None] == triangle[None]).any(axis=-1)
@@ -253,7 +255,7 @@ def _corners(
     return PairGrid("corner", point[:, None], triangle, meets, capacity)
 
 
-def _edges(
+def _edge_edge_grid(
     s: Structure, with_geom: np.ndarray, with_flex: np.ndarray, fixed: FixedFeatures
 ) -> PairGrid:
     """Pair edges of geoms and of shells with edges of shells, each pair once."""
@@ -265,7 +267,7 @@ def _edges(
     first = np.concatenate([ends, s.nflexvert + fixed.edges])
     flex = np.append(own, np.full(len(fixed.edges), -1))
     owner = np.append(np.full(len(own), -1), fixed.geom[fixed.edges[:, 0]])
-    meets = _meet(with_geom, with_flex, flex, owner, own)
+    meets = _candidate_mask(with_geom, with_flex, flex, owner, own)
     # Exclude duplicates and edges that share a vertex.
     once = np.arange(len(first))[:, None] < np.arange(len(ends))
     shared = (first[:, None, :, None] == ends[None, :, None]).any(axis=(2, 3))
@@ -277,7 +279,7 @@ def _edges(
     )
 
 
-def _meet(
+def _candidate_mask(
     with_geom: np.ndarray,
     with_flex: np.ndarray,
     flex: np.ndarray,
@@ -292,4 +294,4 @@ def _meet(
 
 
 def _capacity(kind: str, meets: np.ndarray, points: int) -> int:
-    return min(int(meets.sum()), _CAPACITY_PER_POINT[kind] * points + SPARE_ROWS)
+    return min(int(meets.sum()), _CAPACITY_PER_POINT[kind] * points + SPARE_CAPACITY)

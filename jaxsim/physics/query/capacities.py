@@ -20,7 +20,7 @@ from jaxsim.physics.collision.contacts import (
     place_flexes,
 )
 from jaxsim.physics.collision.driver import count_near_pairs
-from jaxsim.physics.collision.flex.plan import SoftGroup
+from jaxsim.physics.collision.flex.plan import FlexPairGroup
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.flex.flex import flex
 from jaxsim.transforms.layout import unpack_record
@@ -71,7 +71,7 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
     return Capacities(*(max(1, int(np.ceil(spare * n))) for n in (contacts, near)))
 
 
-def _max_pairs(group: SoftGroup) -> int:
+def _max_pairs(group: FlexPairGroup) -> int:
     """Return the initial capacity for pairs of a group: all pairs, except for clusters."""
     if group.clusters is None:
         return len(group.entries.pair)

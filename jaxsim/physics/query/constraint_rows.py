@@ -13,8 +13,8 @@ from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
 from jaxsim.physics.callback import call_control
 from jaxsim.physics.collision.driver import keep_candidate_slots
+from jaxsim.physics.constraint.efc.row_list import ConstraintRows, list_state_rows
 from jaxsim.physics.constraint.regularize import regularized_rows
-from jaxsim.physics.constraint.row_list import ConstraintRows, list_state_rows
 from jaxsim.physics.forward import (
     fwd_actuation,
     fwd_constraint,

@@ -18,8 +18,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.constraint.cone import Elliptic
-from jaxsim.physics.constraint.row_list import ConstraintRows, list_state_rows
-from jaxsim.physics.constraint.row_state import cone_row_states, single_row_states
+from jaxsim.physics.constraint.efc.row_list import ConstraintRows, list_state_rows
+from jaxsim.physics.constraint.efc.row_state import cone_row_states, single_row_states
 from jaxsim.physics.integrate.system import unforced_system
 from jaxsim.physics.partition import inertia_blocks
 from jaxsim.physics.query.constraint_rows import add_state_rows

@@ -29,7 +29,7 @@ from jaxsim.physics.query.ray import to_vectors
 from jaxsim.physics.query.ray_of_geom import resolve_geom
 from jaxsim.physics.unsupported import describe_object
 from jaxsim.transforms.layout import batched
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms.program_cache import ProgramCache
 
 
 class GeomSdf(NamedTuple):

@@ -15,7 +15,7 @@ from jaxsim.physics.body.site_volume import INSIDE_FUNCTIONS, in_hull
 from jaxsim.physics.public_api import to_items
 from jaxsim.physics.query.ray import to_vectors
 from jaxsim.transforms.layout import batched
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms.program_cache import ProgramCache
 
 
 def inside_site(

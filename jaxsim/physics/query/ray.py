@@ -27,7 +27,7 @@ from jaxsim.physics.ray.cast import Rays, cast_rays
 from jaxsim.physics.ray.surfaces import NUM_GEOM_GROUPS, filter_visible_geoms, unknown_sdf_geoms
 from jaxsim.physics.unsupported import describe_object
 from jaxsim.transforms.layout import batched
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms.program_cache import ProgramCache
 
 
 class RayHit(NamedTuple):

@@ -29,7 +29,7 @@ from jaxsim.physics.ray.cast import Rays, cast_at
 from jaxsim.physics.ray.flex import Shown, SoftHits, cast_soft, visible_flex_items
 from jaxsim.physics.unsupported import describe_object
 from jaxsim.transforms.layout import batched
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms.program_cache import ProgramCache
 
 
 class SurfaceHit(NamedTuple):

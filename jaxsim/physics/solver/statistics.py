@@ -17,7 +17,7 @@ from jaxsim.model.data import NISLAND, NSOLVER, SolverStat
 from jaxsim.physics.collision.compact import compact_true
 from jaxsim.physics.collision.contact_list import gather_world_items
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
-from jaxsim.physics.constraint.cost import Huber, OneSided, Parabola, Summed
+from jaxsim.physics.constraint.cost import Huber, OneSided, Parabola, SummedLine
 from jaxsim.physics.constraint.rows import RowBlock
 from jaxsim.physics.solver.islands import Islands, sums
 from jaxsim.physics.solver.problem import ConstraintProblem, Point
@@ -102,7 +102,7 @@ def improvement_and_slope(p: ConstraintProblem, before: Point, after: Point) -> 
     return gain, jnp.abs(slope) / jnp.where(length > 0, length, 1.0)
 
 
-def _cost_change(piece: Parabola | Summed, step: Array) -> Array:
+def _cost_change(piece: Parabola | SummedLine, step: Array) -> Array:
     if isinstance(piece, Parabola):
         return piece.change(step)
     return sum_items(piece.rows.change(step))

@@ -28,7 +28,7 @@ from jaxsim.physics.query.ray import check_visible_geoms, parse_geom_groups
 from jaxsim.physics.ray.surfaces import filter_visible_geoms
 from jaxsim.transforms.layout import batched
 from jaxsim.transforms.platform import platform
-from jaxsim.transforms.programs import ProgramCache
+from jaxsim.transforms.program_cache import ProgramCache
 from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
 from jaxsim.view.picture.appearance import Look

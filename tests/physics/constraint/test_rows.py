@@ -13,8 +13,8 @@ from tolerance import ROUNDING
 import jaxsim
 from jaxsim.enums import DisableBit, EqType
 from jaxsim.model.data import ROW_FIELDS
+from jaxsim.physics.constraint.efc.row_list import DERIVED_ROW_FIELDS
 from jaxsim.physics.constraint.equality import unsupported_equalities
-from jaxsim.physics.constraint.row_list import DERIVED_ROW_FIELDS
 
 pytestmark = pytest.mark.kernels
 

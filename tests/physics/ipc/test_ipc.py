@@ -254,7 +254,7 @@ def test_derivatives():
 def test_pairs_without_a_place_are_counted(monkeypatch):
     """Capacity for one row: the deepest pairs have forces, and the others are dropped."""
     monkeypatch.setattr(plan, "ROWS_PER_POINT", 0)
-    monkeypatch.setattr(plan, "SPARE_ROWS", 1)
+    monkeypatch.setattr(plan, "SPARE_CAPACITY", 1)
     m, d = triangles(GROUND.replace("type", 'name="ground" type'))  # of which no plan is made yet
     falling = d.replace(qvel=jnp.full(18, -1.0))
     new = jax.jit(jaxsim.step, compiler_options=COMPILER)(m, falling)

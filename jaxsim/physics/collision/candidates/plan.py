@@ -14,7 +14,7 @@ from jaxsim.enums import EnableBit, GeomType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.candidates.broadphase import EXTENT_FUNCTIONS
-from jaxsim.physics.collision.candidates.capacity import contact_capacity, pair_budget
+from jaxsim.physics.collision.candidates.default_capacity import contact_capacity, pair_budget
 from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.candidates.pairs import GeomPairs, GeomTypePair, known_pairs
 from jaxsim.physics.collision.candidates.table import (
@@ -25,7 +25,12 @@ from jaxsim.physics.collision.candidates.table import (
 )
 from jaxsim.physics.collision.candidates.user_colliders import model_colliders, user_rows
 from jaxsim.physics.collision.flex.pairs import flex_pairs
-from jaxsim.physics.collision.flex.plan import SoftGroup, rank_contacts, soft_capacity, soft_groups
+from jaxsim.physics.collision.flex.plan import (
+    FlexPairGroup,
+    flex_contact_capacity,
+    flex_pair_groups,
+    rank_contacts,
+)
 from jaxsim.physics.topology import ancestors
 
 
@@ -87,7 +92,7 @@ class CollisionLayout(NamedTuple):
     capacity: int
     geom_bodyid: np.ndarray
     surfaces: tuple[int, int]
-    soft: tuple[SoftGroup, ...] = ()
+    soft: tuple[FlexPairGroup, ...] = ()
     rank_of_pair: np.ndarray = np.zeros(0, int)
 
     @property
@@ -173,7 +178,7 @@ def default_capacity(m: Model) -> int:
     most = sum(g.points for g in plan.all_groups)
     pairs = plan.pairs.without(np.flatnonzero(plan.pairs.geom2 >= s.ngeom))
     of_geoms = contact_capacity(s, pairs, most, int(m.opt.sdf_initpoints)) if most else 0
-    return of_geoms + soft_capacity(s, plan.soft)
+    return of_geoms + flex_contact_capacity(s, plan.soft)
 
 
 def layout_without_capacity(m: Model) -> CollisionLayout:
@@ -214,7 +219,7 @@ def _layout(s: Structure, options: Options) -> CollisionLayout:
     by_mode = bool(options.enableflags & EnableBit.IPC)
     pairs, place = _merge_flex_pairs(s, pairs, flex_pairs(s, options.pair_flags, by_mode))
     groups, ahead = (tuple(g._replace(pairs=place[g.pairs]) for g in of) for of in (groups, ahead))
-    soft = soft_groups(s, pairs)
+    soft = flex_pair_groups(s, pairs)
     body = np.append(s.geom_bodyid, np.zeros(s.nflex, int))
     sizes = s.ngeom, s.nflex
     layout = CollisionLayout(

@@ -4,7 +4,7 @@ from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.pairs import GeomTypePair
 from jaxsim.physics.collision.candidates.plan import PairGroup, collision_layout
-from jaxsim.physics.collision.flex.plan import SoftGroup
+from jaxsim.physics.collision.flex.plan import FlexPairGroup
 
 
 def collision_report(m: Model) -> str:
@@ -22,14 +22,14 @@ def collision_report(m: Model) -> str:
     return "\n".join(["collisions", *lines]) if lines else ""
 
 
-def _pair_kind_text(soft: SoftGroup) -> str:
+def _pair_kind_text(soft: FlexPairGroup) -> str:
     if soft.clusters is None:
         return f"{len(soft.entries.pair)} elements or vertices"
     near = f"the first {soft.cluster_budget} that are near"
     return f"{soft.clusters.number} pairs of clusters of elements, {near}, and of their elements"
 
 
-def _format_line(name: str, what: str, group: PairGroup | SoftGroup) -> str:
+def _format_line(name: str, what: str, group: PairGroup | FlexPairGroup) -> str:
     looked = "all" if group.all else f"the first {group.budget} that are near"
     return f"  {name}: {what}, {looked}; {group.slots} contacts each at most"
 

@@ -1,6 +1,6 @@
 """Contacts of a mesh with an `sdf` geom: on each face, the points that are deepest in the other.
 
-Each face is searched by the Frank-Wolfe method (face.py). Faces are visited in the order of the
+Each face is searched by the Frank-Wolfe method (face_search.py). Faces are visited in the order of the
 mesh's bounding volume hierarchy, until 50 searches (mjMAXCONPAIR) have found a point. Corresponds
 to `mjc_MeshSDF` in MuJoCo.
 """
@@ -17,9 +17,9 @@ from jaxsim.math import Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope
-from jaxsim.physics.collision.field.face import may_reach, search_faces
-from jaxsim.physics.collision.field.faces import CORNERS_PER_FACE, Faces, sdf_mesh_faces
+from jaxsim.physics.collision.field.face_search import may_reach, search_faces
 from jaxsim.physics.collision.field.fields import SdfTables, sdf_tables
+from jaxsim.physics.collision.field.mesh_faces import CORNERS_PER_FACE, Faces, sdf_mesh_faces
 from jaxsim.physics.collision.field.pair import Pair, normalize_or_zero, pair_of
 from jaxsim.physics.collision.field.search_results import (
     SdfSearchResult,

@@ -24,7 +24,7 @@ from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds
 from jaxsim.physics.collision.flex.box_gaps import element_box_gap, geom_box_gap
 from jaxsim.physics.collision.flex.clusters import ClusterPairs, Side, corner_keys, visits
 from jaxsim.physics.collision.flex.item import FlexItems
-from jaxsim.physics.collision.flex.plan import SoftGroup
+from jaxsim.physics.collision.flex.plan import FlexPairGroup
 from jaxsim.physics.collision.shape import PlacedGeoms
 
 # Margin of the boxes of clusters over those of their elements, in machine epsilons.
@@ -51,7 +51,7 @@ class NearEntries(NamedTuple):
 
 
 def select_near_entries(
-    s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexItems, reach: Array
+    s: Structure, group: FlexPairGroup, geoms: PlacedGeoms, soft: FlexItems, reach: Array
 ) -> NearEntries:
     """Return the entries of a group that may touch in a state.
 
@@ -84,7 +84,7 @@ def select_near_entries(
     return NearEntries(pair, first, second, number.look_up(group.rank), reach, lost)
 
 
-def entry_gaps(s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexItems) -> Array:
+def entry_gaps(s: Structure, group: FlexPairGroup, geoms: PlacedGeoms, soft: FlexItems) -> Array:
     """Return the gaps between the bounding boxes of all entries of a group, `[n, *W]` [m]."""
     # Boxes of the second side are those of elements; the first is an element or a geom.
     first, second = (StaticIds.of(a) for a in group.entries[1:])
@@ -95,7 +95,7 @@ def entry_gaps(s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexIte
 
 
 def number_near(
-    s: Structure, group: SoftGroup, geoms: PlacedGeoms, soft: FlexItems, reach: Array
+    s: Structure, group: FlexPairGroup, geoms: PlacedGeoms, soft: FlexItems, reach: Array
 ) -> Array:
     """Return the capacity that the near pairs of a group need, `[1, *W]`.
 
@@ -141,7 +141,7 @@ class _Tested(NamedTuple):
 
 def _search_clusters(
     s: Structure,
-    group: SoftGroup,
+    group: FlexPairGroup,
     clusters: ClusterPairs,
     geoms: PlacedGeoms,
     soft: FlexItems,
@@ -182,7 +182,7 @@ def _search_clusters(
 
 
 def _select_near_clusters(
-    group: SoftGroup, clusters: ClusterPairs, geoms: PlacedGeoms, soft: FlexItems, reach: Array
+    group: FlexPairGroup, clusters: ClusterPairs, geoms: PlacedGeoms, soft: FlexItems, reach: Array
 ) -> _Cells:
     """Find the nearest pairs of clusters by their boxes, up to the capacity."""
     # Gaps between the boxes of all clusters of one side and all of the other.
@@ -223,7 +223,7 @@ def _limits(clusters: ClusterPairs, reach: Array) -> Array:
 
 def _elements(
     s: Structure,
-    group: SoftGroup,
+    group: FlexPairGroup,
     clusters: ClusterPairs,
     geoms: PlacedGeoms,
     soft: FlexItems,
@@ -280,7 +280,7 @@ def _enlarged_boxes(center: Vec, half: Vec) -> tuple[Vec, Vec]:
     return (low + high).scale(0.5), (high - low).scale(0.5) + more.scale(spare)
 
 
-def _shares_vertex(s: Structure, group: SoftGroup, item: tuple[Array, Array]) -> Array:
+def _shares_vertex(s: Structure, group: FlexPairGroup, item: tuple[Array, Array]) -> Array:
     """Return a mask of pairs that share a body or a vertex, `[capacity, width1, width2, *W]`."""
     # Keys of both sides: bodies of vertices, or the body of a geom.
     keys = []
@@ -293,7 +293,7 @@ def _shares_vertex(s: Structure, group: SoftGroup, item: tuple[Array, Array]) ->
 
 
 def _sort_entries(
-    s: Structure, group: SoftGroup, pair: Array, first: Array, second: Array, reach: Array
+    s: Structure, group: FlexPairGroup, pair: Array, first: Array, second: Array, reach: Array
 ) -> tuple[Array, ...]:
     """Sort entries by pair, then by element of each side; empty ones come last."""
     # Sort keys: pair, first element, second element in the order of its visit.
@@ -305,7 +305,7 @@ def _sort_entries(
 
 
 def _entry_rank(
-    group: SoftGroup, clusters: ClusterPairs, pair: Array, first: Array, second: Array
+    group: FlexPairGroup, clusters: ClusterPairs, pair: Array, first: Array, second: Array
 ) -> Array:
     """Return the rank of the first contact point of each entry, `[n, *W]`.
 

@@ -16,7 +16,7 @@ from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds
 from jaxsim.physics.collision.flex.broadphase import select_near_entries
 from jaxsim.physics.collision.flex.item import FlexItems, RoundedHull, hulls_of, no_item
-from jaxsim.physics.collision.flex.plan import SoftGroup
+from jaxsim.physics.collision.flex.plan import FlexPairGroup
 from jaxsim.physics.collision.flex.rod_box import bars_of
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 from jaxsim.transforms.materialize_result import materialize_result
@@ -42,7 +42,7 @@ class SoftPoints(NamedTuple):
 
 def flex_narrow_phase(
     s: Structure,
-    group: SoftGroup,
+    group: FlexPairGroup,
     geoms: PlacedGeoms,
     soft: FlexItems,
     reach: Array,
@@ -87,7 +87,7 @@ def flex_narrow_phase(
 
 
 def _side_geometry(
-    s: Structure, group: SoftGroup, k: int, geoms: PlacedGeoms, soft: FlexItems, ids: IdArray
+    s: Structure, group: FlexPairGroup, k: int, geoms: PlacedGeoms, soft: FlexItems, ids: IdArray
 ) -> PlacedGeoms | RoundedHull:
     """Return the geometry of one side of a group."""
     if group.bars[k]:

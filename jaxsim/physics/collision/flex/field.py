@@ -1,6 +1,6 @@
 """Contacts of shells with `sdf` geoms: the deepest point of each triangle in the geom.
 
-A triangle is searched like a face of a mesh, by the Frank-Wolfe method (field/face.py), without its
+A triangle is searched like a face of a mesh, by the Frank-Wolfe method (field/face_search.py), without its
 thickness. Of its points in the geom the deepest is kept, the first one if several are equally deep.
 Triangles are visited in the order of the bounding volume hierarchy of the shell, as compiled, until
 50 of them have a point; a point that several triangles share counts once.
@@ -17,7 +17,7 @@ from jaxsim.math import Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope
-from jaxsim.physics.collision.field.face import Searched, may_reach, search_faces
+from jaxsim.physics.collision.field.face_search import Searched, may_reach, search_faces
 from jaxsim.physics.collision.field.fields import SdfTables, fields_of
 from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of, shell_collidable_geoms
 from jaxsim.physics.collision.field.mesh import MAX_MESH_CONTACTS

@@ -22,8 +22,8 @@ from jaxsim.physics.collision.flex.table import ON_BARS, FlexCollider, flex_coll
 _MAX_UNTESTED_ENTRIES = 64  # entries of a group below which a broad phase costs more than it saves
 _MAX_NEIGHBORS = {1: 4, 2: 8, 3: 24}  # near elements of an element, by the larger dimension
 NEAR_GEOMS_PER_CLUSTER = 4  # near geoms of a cluster, and near clusters of a geom
-ON_BOX = 3  # contacts of a triangle at rest on a box
-ON_BAR = 4  # contacts of an edge with a box section
+_CONTACTS_ON_BOX = 3  # contacts of a triangle at rest on a box
+_CONTACTS_ON_BAR = 4  # contacts of an edge with a box section
 _CONTACTS_PER_ELEMENT = 4  # contacts of an element with other elements
 _DEFAULT_CONTACT_CAPACITY = 1024  # bound on the default contact capacity of flexes
 MAX_TABLE_ENTRIES = (
@@ -32,7 +32,7 @@ MAX_TABLE_ENTRIES = (
 MAX_COMPUTED_RANK = 2**30  # bound on ranks computed from element ids; beyond it, entries are sorted
 
 
-class SoftGroup(NamedTuple):
+class FlexPairGroup(NamedTuple):
     """Entries of flexes that share a collider.
 
     Attributes:
@@ -79,7 +79,7 @@ class SoftGroup(NamedTuple):
         return _count_items(self.entries, self.sizes)
 
 
-def soft_groups(s: Structure, pairs: GeomPairs) -> tuple[SoftGroup, ...]:
+def flex_pair_groups(s: Structure, pairs: GeomPairs) -> tuple[FlexPairGroup, ...]:
     """Return the groups of all pairs with a flex, without ranks.
 
     Args:
@@ -121,7 +121,7 @@ def _group(
     collider: FlexCollider,
     sizes: tuple[int, int],
     bars: tuple[bool, bool],
-) -> SoftGroup:
+) -> FlexPairGroup:
     """Return the group of some pairs: a table of entries, or clusters if it would be long."""
     slots, none = collider.points(s), np.zeros(0, int)
     # Number of entries of each pair, which decides the form.
@@ -131,10 +131,10 @@ def _group(
         some = [_pair_entries(s, *of_pair) for of_pair in zip(numbers, first, flex, strict=True)]
         entries = FlexPairEntries(*(np.concatenate(a) for a in zip(*some, strict=True)))
         budget = _budget(s, len(entries.pair), _count_items(entries, sizes), sizes)
-        return SoftGroup(collider, entries, sizes, bars, slots, budget, none)
+        return FlexPairGroup(collider, entries, sizes, bars, slots, budget, none)
     # Too long for a table: entries are formed from clusters in each state.
     clusters = cluster_pairs(s, pairs, numbers)
-    return SoftGroup(
+    return FlexPairGroup(
         collider,
         FlexPairEntries(np.array(numbers), np.array(first), clusters.start[1][numbers]),
         sizes,
@@ -188,7 +188,7 @@ def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]
     return min(clusters.number, max(_MAX_UNTESTED_ENTRIES, neighbors * (one + other)))
 
 
-def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
+def flex_contact_capacity(s: Structure, groups: tuple[FlexPairGroup, ...]) -> int:
     """Return the default contact capacity of flexes."""
     room = 0
     for group in groups:
@@ -199,14 +199,14 @@ def soft_capacity(s: Structure, groups: tuple[SoftGroup, ...]) -> int:
             touching *= 2 if all(group.bars) else 1
         else:
             on_box = group.sizes[1] == 3 and (s.geom_type[first] == GeomType.BOX).any()
-            each = ON_BAR if group.bars[1] else ON_BOX if on_box else 1
+            each = _CONTACTS_ON_BAR if group.bars[1] else _CONTACTS_ON_BOX if on_box else 1
             touching = items * each
             touching = min(group.points, max(touching, group.slots))
         room += min(group.points, touching)
     return min(room, _DEFAULT_CONTACT_CAPACITY)
 
 
-def _visit_keys(group: SoftGroup) -> np.ndarray:
+def _visit_keys(group: FlexPairGroup) -> np.ndarray:
     """Return sort keys of the order in which the elements of a pair are visited."""
     if group.collider.among:
         return np.arange(len(group.entries.second))
@@ -214,8 +214,8 @@ def _visit_keys(group: SoftGroup) -> np.ndarray:
 
 
 def rank_contacts(
-    s: Structure, geom_slots: np.ndarray, groups: tuple[SoftGroup, ...]
-) -> tuple[np.ndarray, tuple[SoftGroup, ...]]:
+    s: Structure, geom_slots: np.ndarray, groups: tuple[FlexPairGroup, ...]
+) -> tuple[np.ndarray, tuple[FlexPairGroup, ...]]:
     """Rank contact points in MuJoCo's order: by pair, by element of each side, by point.
 
     Args:
@@ -251,7 +251,7 @@ def rank_contacts(
     return parts[0], tuple(g._replace(rank=r) for g, r in zip(groups, ranks, strict=True))
 
 
-def _widths(s: Structure, group: SoftGroup) -> np.ndarray:
+def _widths(s: Structure, group: FlexPairGroup) -> np.ndarray:
     """Return the number of ranks that each row of `entries` occupies, `[n]`."""
     pair, first, second = group.entries
     if group.clusters is None:
@@ -265,8 +265,8 @@ def _widths(s: Structure, group: SoftGroup) -> np.ndarray:
     return number * group.slots
 
 
-def _ranks_by_pair(group: SoftGroup, rank: np.ndarray, number: int) -> np.ndarray:
-    """Return `SoftGroup.rank` from the ranks of the rows of `entries`; `number` is `npairs`."""
+def _ranks_by_pair(group: FlexPairGroup, rank: np.ndarray, number: int) -> np.ndarray:
+    """Return `FlexPairGroup.rank` from the ranks of the rows of `entries`; `number` is `npairs`."""
     if group.clusters is None:
         return rank
     of_pair = np.zeros(number, np.int64)

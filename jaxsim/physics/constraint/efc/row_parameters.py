@@ -37,7 +37,7 @@ _LIMIT_TYPES = (ConstraintType.LIMIT_JOINT, ConstraintType.LIMIT_TENDON)
 _EQUALITY_ROWS = {EqType.CONNECT: 3, EqType.WELD: 6}  # of an equality that shares one impedance
 
 
-def row_laws(m: Model, d: Data) -> Array:
+def efc_kbip(m: Model, d: Data) -> Array:
     """Return K, B, imp and the derivative of imp by the position, of each listed row.
 
     Args:

@@ -16,9 +16,9 @@ from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, safe_divide, safe_sqrt
 from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope, signed_distance
-from jaxsim.physics.collision.field.faces import CORNERS_PER_FACE
 from jaxsim.physics.collision.field.fields import SdfTables
 from jaxsim.physics.collision.field.initial_points import radical_inverse
+from jaxsim.physics.collision.field.mesh_faces import CORNERS_PER_FACE
 from jaxsim.physics.collision.shape import choose_static, per_slot
 
 _START_HEIGHT = (

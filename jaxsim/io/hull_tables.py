@@ -32,7 +32,7 @@ def hull_tables(fields: CompiledFields) -> dict[str, Any]:
     vertex = np.asarray(fields["mesh_vert"]).reshape(-1, 3)[np.unique(tables["hull_vertid"])]
     tables["nhullpoint"] = len(vertex)
     tables["hull_vert"] = vertex.astype(np.float32).view(np.int32)
-    return tables | _corners(fields)
+    return tables | _polygon_tables(fields)
 
 
 def _has_hull(fields: CompiledFields) -> np.ndarray:
@@ -101,7 +101,7 @@ def _stack_rows(parts: list[np.ndarray], *width: int) -> np.ndarray:
     return joined.reshape(-1, *width).astype(np.int32)
 
 
-def _corners(fields: CompiledFields) -> dict[str, np.ndarray]:
+def _polygon_tables(fields: CompiledFields) -> dict[str, np.ndarray]:
     """Return the positions and spanning quads of the vertices of all polygons, with ids that count
     through all meshes."""
     mesh = np.arange(len(fields["mesh_vertadr"]))

@@ -20,9 +20,9 @@ from jaxsim.model.shaped import Bool, Float, Int
 from jaxsim.physics.collision.compact import compact_true
 from jaxsim.physics.collision.contact_list import gather_world_items
 from jaxsim.physics.constraint.cone import Edge, Elliptic, Pyramid
-from jaxsim.physics.constraint.contact.row_law import row_laws
 from jaxsim.physics.constraint.cost import Huber, OneSided
-from jaxsim.physics.constraint.row_state import cone_row_states, single_row_states
+from jaxsim.physics.constraint.efc.row_parameters import efc_kbip
+from jaxsim.physics.constraint.efc.row_state import cone_row_states, single_row_states
 from jaxsim.physics.constraint.rows import ContactRows, SingleRows
 from jaxsim.physics.solver.constraint_force import list_cone_hessians, row_forces
 
@@ -245,7 +245,7 @@ def _velocity(m: Model, d: Data, rows: ConstraintRows) -> Array:
 
 # Fields of rows that are derived from others.
 DERIVED_ROW_FIELDS: dict[str, Callable[[Model, Data, ConstraintRows], Array]] = {
-    "efc_KBIP": lambda m, d, rows: row_laws(m, d),
+    "efc_KBIP": lambda m, d, rows: efc_kbip(m, d),
     "efc_vel": _velocity,
     "efc_R": lambda m, d, rows: _inverse_of_active(rows),
     "efc_b": lambda m, d, rows: _smooth_row_acceleration(d, rows) - rows.efc_aref,
