@@ -13,7 +13,12 @@ import numpy as np
 
 from jaxsim.assets.mesh.directions import CUBE_FACES, FAN_SLICES
 from jaxsim.assets.mesh.outline import outline_positions, quads
-from jaxsim.assets.mesh.support_map import CELLS_PER_EDGE, SupportMap, support_map
+from jaxsim.assets.mesh.support_map import (
+    CELL_CODE_BASE,
+    CELLS_PER_EDGE,
+    SupportMap,
+    support_map,
+)
 from jaxsim.enums import GeomType, ObjType, SensorType
 from jaxsim.physics.collision.convex.hull import collidable_geoms
 
@@ -25,10 +30,11 @@ def hull_tables(fields: CompiledFields) -> dict[str, Any]:
     names."""
     of_geom = np.where(_has_hull(fields), fields["geom_dataid"], -1)
     meshes, hull = np.unique(of_geom, return_inverse=True)
-    none = int(np.any(of_geom < 0))  # -1 comes first
-    meshes = meshes[none:]
+    # The id -1 of geoms without a hull is listed first.
+    num_missing = int(np.any(of_geom < 0))
+    meshes = meshes[num_missing:]
     tables = _concatenate_maps(fields, meshes)
-    tables["geom_hullid"] = (hull - none).astype(np.int32)
+    tables["geom_hullid"] = (hull - num_missing).astype(np.int32)
     vertex = np.asarray(fields["mesh_vert"]).reshape(-1, 3)[np.unique(tables["hull_vertid"])]
     tables["nhullpoint"] = len(vertex)
     tables["hull_vert"] = vertex.astype(np.float32).view(np.int32)
@@ -38,10 +44,10 @@ def hull_tables(fields: CompiledFields) -> dict[str, Any]:
 def _has_hull(fields: CompiledFields) -> np.ndarray:
     """Return which geoms are meshes with a hull that collide or are measured, bool (ngeom,)."""
     is_mesh = np.isin(fields["geom_type"], (GeomType.MESH, GeomType.SDF))
-    asked = collidable_geoms(fields.__getitem__) | _measured_geoms(fields)
-    some = is_mesh & asked & (fields["geom_dataid"] >= 0)
-    some[some] = fields["mesh_graphadr"][fields["geom_dataid"][some]] >= 0
-    return some
+    needs_hull = collidable_geoms(fields.__getitem__) | _measured_geoms(fields)
+    has_hull = is_mesh & needs_hull & (fields["geom_dataid"] >= 0)
+    has_hull[has_hull] = fields["mesh_graphadr"][fields["geom_dataid"][has_hull]] >= 0
+    return has_hull
 
 
 def _measured_geoms(fields: CompiledFields) -> np.ndarray:
@@ -63,15 +69,17 @@ def _concatenate_maps(fields: CompiledFields, meshes: np.ndarray) -> dict[str, A
     list, so that a fixed number can be read.
     """
     maps = [_support_map(fields, mesh) for mesh in meshes]
-    most = max((h.most for h in maps), default=0)
+    longest_list = max((h.most for h in maps), default=0)
     cell, part, pole, slices, vertex = ([] for _ in range(5))
     parts = fans = vertices = 0
     for mesh, h in zip(meshes, maps, strict=True):
-        cell.append(h.cell + 8 * parts)
+        # A cell stores its first part times CELL_CODE_BASE, plus log2 of the parts along its side.
+        # A part stores the address of its candidates, or -1 - its fan.
+        cell.append(h.cell + CELL_CODE_BASE * parts)
         part.append(np.where(h.part < 0, h.part - fans, h.part + vertices))
         pole.append(h.pole)
         slices.append(h.slice + vertices)
-        spare = np.full(most, h.candidate[0])
+        spare = np.full(longest_list, h.candidate[0])
         vertex.append(np.concatenate([h.candidate, spare]) + fields["mesh_vertadr"][mesh])
         parts, fans = parts + len(h.part), fans + len(h.pole)
         vertices += len(vertex[-1])
@@ -80,7 +88,7 @@ def _concatenate_maps(fields: CompiledFields, meshes: np.ndarray) -> dict[str, A
         "nhullpart": parts,
         "nhullfan": fans,
         "nhullvert": vertices,
-        "nhullmost": most,
+        "nhullmost": longest_list,
         "hull_cell": _stack_rows(cell, CUBE_FACES * CELLS_PER_EDGE * CELLS_PER_EDGE),
         "hull_part": _stack_rows(part),
         "hull_pole": _stack_rows(pole, 2),

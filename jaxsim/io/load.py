@@ -143,8 +143,8 @@ def is_xml_text(source: str | PathLike[str]) -> bool:
 def _set_capacities(m: Model, contacts: int | None, pairs: int | None) -> Model:
     """Return a saved model with other capacities of contacts and near pairs, where they are
     given."""
-    room = {"ncontact": contacts, "nnear": pairs}
-    given = {name: max(1, number) for name, number in room.items() if number is not None}
+    capacities = {"ncontact": contacts, "nnear": pairs}
+    given = {name: max(1, number) for name, number in capacities.items() if number is not None}
     return m.replace(structure=m.structure.replace(**given)) if given else m
 
 

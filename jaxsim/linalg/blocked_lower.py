@@ -302,7 +302,7 @@ def _outer_term(left: Array, corner: Array, t: int) -> Array:
 def _back_substitute(step: Array, x: Array) -> Array:
     """Solve L' x = y for the rows of a step, given the entries of x behind them."""
     blocks, height, width, worlds = step.shape
-    room = jnp.zeros((blocks * width, worlds), x.dtype)
+    padding = jnp.zeros((blocks * width, worlds), x.dtype)
 
     def solve(i: Array, x: Array) -> Array:
         """Solve for the rows of one block of columns."""
@@ -320,7 +320,7 @@ def _back_substitute(step: Array, x: Array) -> Array:
             out[t] = v / corner[t, t]
         return lax.dynamic_update_slice_in_dim(x, jnp.stack(out), k * width, axis=0)
 
-    return lax.fori_loop(0, blocks, solve, jnp.concatenate([room, x]))
+    return lax.fori_loop(0, blocks, solve, jnp.concatenate([padding, x]))
 
 
 def _inverse_of_factor(corner: Array) -> Array:

@@ -176,8 +176,8 @@ class Dense:
             return H
 
         n, (own, weight, _) = self.size, between.items
-        room = jnp.pad(self.matrix, (0, k))  # padding for groups smaller than the largest
-        H = chunks(add, room, between.used, own, weight, (starts, 0))
+        padded = jnp.pad(self.matrix, (0, k))  # padding for groups smaller than the largest
+        H = chunks(add, padded, between.used, own, weight, (starts, 0))
         return replace(self, matrix=H[:n, :n])
 
     def solve(self, b: Array) -> Array:

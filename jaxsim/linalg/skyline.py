@@ -112,10 +112,10 @@ class Skyline:
             return H, last
 
         # Pad for a last group that is smaller than the largest.
-        room = max(int(start.max()) + k - n, 0)
+        padding = max(int(start.max()) + k - n, 0)
         H, last = self.matrix, self.last
-        if room:
-            H, last = jnp.pad(H, (0, room)), jnp.pad(last, (0, room))
+        if padding:
+            H, last = jnp.pad(H, (0, padding)), jnp.pad(last, (0, padding))
         own, weight, _ = between.items
         H, last = chunks(add, (H, last), between.used, own, weight, ((starts, reach), 0))
         return replace(self, matrix=H[: n + TILE_ROWS, : n + TILE_COLUMNS], last=last[:n])

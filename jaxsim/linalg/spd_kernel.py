@@ -90,8 +90,8 @@ class SystemMemory(NamedTuple):
 
 def system_memory(n: int, dtype: Any) -> SystemMemory:
     """Return the scratch memory that a system needs."""
-    rooms = ((n, padded_width(n)), (padded_width(n),))
-    return SystemMemory(*(Output(shape, dtype, public=False) for shape in rooms))
+    shapes = ((n, padded_width(n)), (padded_width(n),))
+    return SystemMemory(*(Output(shape, dtype, public=False) for shape in shapes))
 
 
 def pad_systems(A: Array) -> WorldsFirst:

@@ -11,20 +11,27 @@ import numpy as np
 
 from jaxsim.enums import EqType
 
-_RECORD_LENGTH = 10  # values per vertex or pair in flex_bending
+# Records of a rod in flex_bending, after their number (compile/flex/elastic/rods.py). Columns 0-3:
+# vertices of the bending stencil, the last -1 for a stencil of three. Then, for three vertices:
+# 4, 5 bending stiffness across the weak axis, and what the strong axis adds to it; 6 rest
+# curvature; 7 joint of the twist of the next edge, or -1; 8 torsional stiffness; 9 side of the box
+# section, 0 for a circle. For four vertices: 4, 5 stiffness and 6, 7 rest curvature of the inner
+# two; 8, 9 torsional stiffness times cosine and sine of the dihedral angle.
+_RECORD_LENGTH = 10
+_TWIST_COLUMN, _SIDE_COLUMN = 7, 9
 NO_TWIST = -1
-_SIDE_COLUMN = 9  # offset of the box side in the record of a vertex
 
 
 def flex_tables(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tables `rod_*`, one row per vertex or pair of a rod that bends, and `eq_*`.
+    """Return the tables `rod_*`, one row per bending stencil of a rod, and `eq_*`.
 
-    rod_flexid, rod_vert: flex, and four of its vertices; the last is -1 for a vertex, not a pair.
-    rod_dof: dof of the twist hinge of the next edge, or -1.
-    rod_adr: address of its values in flex_bending.
-    eq_elemid, eq_modenum: cell or wall of a strain constraint, and its number of modes.
-    flex_touches: flexes that may have contacts, whatever the flags.
-    flex_boxed: flexes that are rods with a box section.
+    rod_flexid: flex, `[nrod]`.
+    rod_vert: vertices of the stencil, `[nrod, 4]`; the last is -1 for a stencil of three vertices.
+    rod_dof: dof of the twist hinge of the next edge, or -1, `[nrod]`.
+    rod_adr: address of the stencil's record in flex_bending, `[nrod]`.
+    eq_elemid, eq_modenum: cell or wall of a strain constraint, and its number of modes, `[neq]`.
+    flex_touches: flexes that may have contacts, whatever the flags, `[nflex]` bool.
+    flex_boxed: flexes that are rods with a box section, `[nflex]` bool.
     """
     rods = [_rod(fields, f) for f in range(fields["nflex"])]
     parts = zip(_empty_table(), *rods, strict=True)
@@ -54,23 +61,26 @@ def _is_boxed(fields: Mapping[str, Any], f: int) -> bool:
 
 
 def _empty_table() -> tuple[np.ndarray, ...]:
+    """Return the tables of `_rod` without rows."""
     return np.zeros(0), np.zeros((0, 4)), np.zeros(0), np.zeros(0)
 
 
 def _rod(fields: Mapping[str, Any], f: int) -> tuple[np.ndarray, ...]:
+    """Return flex `[n]`, vertices `[n, 4]`, dof `[n]` and address `[n]` of a flex's stencils."""
     first = fields["flex_bendingadr"][f]
     if fields["flex_dim"][f] != 1 or fields["flex_interp"][f] or first < 0:
         return _empty_table()
     n = int(fields["flex_bending"][first])
     adr = first + 1 + _RECORD_LENGTH * np.arange(n)
-    numbers = np.rint(fields["flex_bending"][adr[:, None] + np.arange(_RECORD_LENGTH)])
-    vert = numbers[:, :4]
-    hinge = np.where(vert[:, 3] < 0, numbers[:, 7], NO_TWIST).astype(int)
+    records = np.rint(fields["flex_bending"][adr[:, None] + np.arange(_RECORD_LENGTH)])
+    vert = records[:, :4]
+    hinge = np.where(vert[:, 3] < 0, records[:, _TWIST_COLUMN], NO_TWIST).astype(int)
     dof = np.array([fields["jnt_dofadr"][j] if j >= 0 else NO_TWIST for j in hinge], int)
     return np.full(n, f), vert, dof, adr
 
 
 def _strain_tables(fields: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return cell or wall, -1 for none, and number of modes of each equality, `[neq]` each."""
     elem = np.full(fields["neq"], -1, np.int32)
     mode = np.zeros(fields["neq"], np.int32)
     for i in np.flatnonzero(np.asarray(fields["eq_type"]) == EqType.FLEXSTRAIN):
@@ -81,6 +91,7 @@ def _strain_tables(fields: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
             continue
         cell = np.rint(np.reshape(fields["eq_data"], (fields["neq"], -1))[i, :3]).astype(int)
         elem[i] = cell[0] if order < 0 else np.ravel_multi_index(tuple(cell), tuple(count))
-        size = 3 * (abs(order) + 1) ** (2 if order < 0 else 3)
+        # A cell or wall has a block of size^2 numbers, of which the first is the number of modes.
+        size = 3 * (abs(order) + 1) ** (2 if order < 0 else 3)  # coordinates of its nodes
         mode[i] = np.rint(fields["flex_stiffness"][first + elem[i] * size * size])
     return elem, mode

@@ -56,7 +56,7 @@ def run_per_world(kernel: Callable[[Any, Any], None], given: Any, made: Any, wor
     from jax.experimental import pallas as pl
 
     leaves, of_given = jax.tree.flatten(given, is_leaf=lambda a: isinstance(a, WorldsFirst))
-    rooms, of_made = jax.tree.flatten(made, is_leaf=lambda a: isinstance(a, Output))
+    outputs, of_made = jax.tree.flatten(made, is_leaf=lambda a: isinstance(a, Output))
 
     def reads(a: Any) -> Any:
         """Return the block of one world in an input."""
@@ -87,8 +87,8 @@ def run_per_world(kernel: Callable[[Any, Any], None], given: Any, made: Any, wor
         run,
         grid=(worlds,),
         in_specs=[reads(a) for a in leaves],
-        out_specs=[writes(a) for a in rooms],
-        out_shape=[place(a) for a in rooms],
+        out_specs=[writes(a) for a in outputs],
+        out_shape=[place(a) for a in outputs],
         interpret=_is_interpreted(),
         **({} if _is_interpreted() else _triton_options()),
     )(*(a.array if isinstance(a, WorldsFirst) else a for a in leaves))

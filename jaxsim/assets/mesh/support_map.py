@@ -39,7 +39,9 @@ from jaxsim.assets.mesh.directions import (
 from jaxsim.assets.mesh.triangles import area_vectors
 
 CELLS_PER_EDGE = 8  # cells along an edge of the cube
-_MAX_CELL_PARTS = 32  # largest number of parts along the side of a cell
+_MAX_CELL_PARTS = 32  # largest number of parts along the side of a cell, a power of two
+CELL_CODE_BITS = 3  # bits of log2 of the parts along a side in the code of a cell
+CELL_CODE_BASE = 2**CELL_CODE_BITS
 COORDINATE_ROUNDING = (
     2e-7  # relative to the largest coordinate: three roundings in single precision
 )
@@ -54,8 +56,8 @@ class SupportMap(NamedTuple):
     """Tables of one hull.
 
     Attributes:
-      cell: for each cell of the grid, its first part times 8 plus log2 of the parts along its side,
-        (6 GRID GRID,).
+      cell: code of each cell of the grid: its first part times CELL_CODE_BASE, plus log2 of the
+        parts along its side, (6 CELLS_PER_EDGE^2,).
       part: for each part the address of its candidates, or -1 - its fan, (nparts,).
       pole: poles of the fans, multiples of POLE_UNIT, (nfans, 2).
       slice: addresses of the candidates of the slices, (nfans, SLICES).
@@ -334,7 +336,7 @@ def _tables(leaves: list[_Leaf], on_hull: np.ndarray) -> SupportMap:
         block[row * q : (row + 1) * q, column * q : (column + 1) * q] = value
 
     return SupportMap(
-        cell=(first * 8 + np.log2(sides).astype(np.int64)).astype(np.int32),
+        cell=(first * CELL_CODE_BASE + np.log2(sides).astype(np.int64)).astype(np.int32),
         part=part,
         pole=np.array(pole, np.int32).reshape(-1, 2),
         slice=np.array(fans, np.int32).reshape(-1, FAN_SLICES),

@@ -28,23 +28,23 @@ def flex_weights(c: Compilation) -> None:
         held[f["eq_obj1id"][f["eq_type"] == kind]] = value
     constants = c.constants
     weights, count = [np.zeros(0)], [np.zeros(0, int)]
-    filled, room = [np.zeros(0, int)], 0
+    filled, total_size = [np.zeros(0, int)], 0
     for flex in c.flexes:
         measured = held[flex.id] == _EDGES or _has_edge_forces(flex)
         weights.append(_weights(constants, flex, measured))
         rows = _dofs(constants, flex)
         size = np.array([len(row) for row in rows], int)
-        room += int(size.sum())
+        total_size += int(size.sum())
         count.append(size if measured else np.zeros_like(size))
         filled += rows if measured else []
-    columns = np.zeros(room, np.int32)
+    columns = np.zeros(total_size, np.int32)
     used = np.concatenate(filled)
     columns[: len(used)] = used
     number = np.concatenate(count)
     f.update(
         flex_edgeequality=held,
         flexedge_invweight0=np.concatenate(weights),
-        nJfe=room,
+        nJfe=total_size,
         flexedge_J_rownnz=number.astype(np.int32),
         flexedge_J_rowadr=(np.cumsum(number) - number).astype(np.int32),
         flexedge_J_colind=columns,

@@ -33,7 +33,9 @@ def check_one_world(function: str, model: Any, d: Data) -> None:
 def check_shapes(function: str, model: Any, record: Record, prefix: str) -> None:
     """Raise ValueError if a record does not have the shapes of one world; its contact capacity is
     free."""
-    room = record.dist.shape[0] if isinstance(record, Contact) and record.dist.ndim else 0
+    contact_capacity = (
+        record.dist.shape[0] if isinstance(record, Contact) and record.dist.ndim else 0
+    )
     for name, field in record.fields.items():
         value = getattr(record, name)
         if field.static or field.nested is not None or value is None:
@@ -42,7 +44,7 @@ def check_shapes(function: str, model: Any, record: Record, prefix: str) -> None
         # MuJoCo's model has no row capacity; nothing is written to these fields
         if "nrow" in symbols:
             continue
-        own = {"ncontact": room, "nhistorytime": len(time_indices(model))}
+        own = {"ncontact": contact_capacity, "nhistorytime": len(time_indices(model))}
         sizes = {n: own[n] if n in own else int(getattr(model, n)) for n in symbols}
         if np.shape(value) != field.dims(sizes):
             raise ValueError(

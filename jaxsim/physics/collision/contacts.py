@@ -64,7 +64,7 @@ def collision(m: Model, d: Data) -> Data:
     if points is None:
         return _clear_contacts(d)
     # Replace contacts of fast pairs by speculative ones.
-    if plan.ahead:
+    if plan.speculative:
         points = add_speculative_contacts(m, d, points[0], geoms, reach, params, plan), points[1]
     # Select contacts up to the capacity; contacts with awake trees wake sleeping ones first.
     if can_sleep(m):

@@ -189,7 +189,7 @@ def choose_contacts(
     item: tuple[IdArray, IdArray] | None = None
     order = np.arange(layout.points) if layout.soft else layout.order()
     places = min(layout.capacity, layout.points)
-    packed = not layout.all or (free and _prefer_compaction(points))
+    packed = not layout.fits_all_points or (free and _prefer_compaction(points))
     if not packed:
         # Every candidate has its own slot: only a constant permutation to MuJoCo's order.
         chosen, pair = gather_static(points.touch, order), points.pair.ordered(order)
@@ -267,11 +267,15 @@ def count_near_pairs(
 ) -> list[jax.Array]:
     """Return how many pairs pass the broad phase in each group with a budget, `[1, *W]` each."""
     # Groups of geom pairs, then groups of flexes.
-    masks = [_broad_phase(group, geoms, reach, layout) for group in layout.groups if not group.all]
+    masks = [
+        _broad_phase(group, geoms, reach, layout)
+        for group in layout.groups
+        if not group.tests_every_entry
+    ]
     numbers = [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
     if flexes is None:
         return numbers
-    soft = [group for group in layout.soft if not group.all]
+    soft = [group for group in layout.soft if not group.tests_every_entry]
     return numbers + [number_near(flexes[0], group, geoms, flexes[1], reach) for group in soft]
 
 
@@ -293,7 +297,7 @@ def _group_points(
     lost: jax.Array | int = 0
     # Broad phase, unless every pair fits the budget; unused slots of the budget get a reach of
     # -FAR.
-    if group.all:
+    if group.tests_every_entry:
         a, b = gather_static(geoms, geom1), gather_static(geoms, geom2)
         reach = pair.take(reach)
     else:
@@ -333,9 +337,11 @@ def joined_points(parts: list[CandidatePoints]) -> CandidatePoints:
             t if t.tangent is not None else t._replace(tangent=t.normal.map(jnp.zeros_like))
             for t in touches
         ]
-    if any(t.ahead is not None for t in touches):
+    if any(t.speculative is not None for t in touches):
         touches = [
-            t if t.ahead is not None else t._replace(ahead=jnp.zeros(t.dist.shape, bool))
+            t
+            if t.speculative is not None
+            else t._replace(speculative=jnp.zeros(t.dist.shape, bool))
             for t in touches
         ]
     # Concatenate points and ids, with the flex items if there are any.
@@ -384,8 +390,8 @@ def _contacts(
     dim = pair.values(pairs.dim.astype(np.int32), dist)
     # A contact acts (has rows) within its margin; a speculative one at any distance.
     acts, adhesion = dist < params.acts, params.adhesion
-    if touch.ahead is not None:
-        acts = acts | touch.ahead
+    if touch.speculative is not None:
+        acts = acts | touch.speculative
     if adhesion is not None:  # adhesion across the gap has no friction
         pulls = ~acts & (adhesion != 0)
         dim, acts = jnp.where(pulls, 1, dim), acts | pulls

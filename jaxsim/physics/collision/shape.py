@@ -60,7 +60,7 @@ class ContactPoints(NamedTuple):
       normal: unit vector from the first geom to the second.
       tangent: direction of the first tangent, or None if the contact frame chooses it.
       lost: 1 where a pair had more points than its maximum, `[n, *W]`; None if that cannot happen.
-      ahead: speculative contact, which acts at any distance; None if there is none.
+      speculative: speculative contact, which acts at any distance; None if there is none.
     """
 
     dist: jax.Array
@@ -68,7 +68,7 @@ class ContactPoints(NamedTuple):
     normal: Vec
     tangent: Vec | None = None
     lost: jax.Array | None = None
-    ahead: jax.Array | None = None
+    speculative: jax.Array | None = None
 
 
 def add_slot_axis(x: PyTree) -> PyTree:

@@ -65,9 +65,9 @@ _ELEMENT_EDGES = {2: ((1, 2), (2, 0), (0, 1)), 3: ((0, 1), (1, 2), (2, 0), (2, 3
 def stretch_simplices(s: Structure) -> list[StretchSimplices]:
     """Return the elements of the model by dimension."""
     out = []
-    for dim, room in _STIFFNESS_SIZE.items():
+    for dim, stiffness_size in _STIFFNESS_SIZE.items():
         parts = [
-            _flex_elements(s, f, dim, room)
+            _flex_elements(s, f, dim, stiffness_size)
             for f in np.flatnonzero((s.flex_dim == dim) & (s.flex_interp == 0))
             if s.flex_stiffnessadr[f] >= 0 and not s.flex_rigid[f]
         ]
@@ -77,7 +77,7 @@ def stretch_simplices(s: Structure) -> list[StretchSimplices]:
 
 
 def _flex_elements(
-    s: Structure, f: int | np.integer, dim: int, room: int
+    s: Structure, f: int | np.integer, dim: int, stiffness_size: int
 ) -> tuple[np.ndarray, ...]:
     # Vertices and edges of each element.
     n, k = s.flex_elemnum[f], len(_ELEMENT_EDGES[dim])
@@ -89,7 +89,7 @@ def _flex_elements(
     upper = np.zeros((k, k), int)
     upper[np.triu_indices(k)] = np.arange(k * (k + 1) // 2)
     place = np.maximum(upper, upper.T)
-    coef = s.flex_stiffnessadr[f] + room * np.arange(n)[:, None, None] + place
+    coef = s.flex_stiffnessadr[f] + stiffness_size * np.arange(n)[:, None, None] + place
     yields = s.flex_plasticmode[f] & YIELDS_STRETCHED
     plastic = s.flex_plasticadr[f] + k * np.arange(n) if yields else np.full(n, -1)
     return np.full(n, f), vert, edge, coef, plastic

@@ -66,7 +66,7 @@ def measure_gaps(scene: IpcScene, grid: PairGrid, pairs: "Sides", corner: list[V
             dist, normal = surface.geom_distance_and_normal(grid.type, geom, corner[0])
         return Gap(dist, normal, pairs.points, (jnp.ones_like(dist),))
     # Point against triangle, or edge against edge: nearest points by their weights.
-    shares = _edge_shares(*corner) if grid.kind == "edges" else _corner_shares(*corner)
+    shares = _edge_shares(*corner) if grid.kind == "edge_edge" else _corner_shares(*corner)
     between = weighted_point(shares, tuple(corner))
     dist = between.norm()
     apart = dist > MINVAL  # no direction where the points coincide

@@ -124,10 +124,10 @@ def merge_pairs(
     both = [jnp.concatenate(a) for a in zip(of._replace(there=stays), new, strict=True)]
     number = jnp.where(both[1], both[0], _NO_PAIR)
     number, force, age = lax.sort((number, both[2], both[3]), dimension=0, num_keys=1)
-    room = len(of.pair)
-    number = number[:room]
+    capacity = len(of.pair)
+    number = number[:capacity]
     there = number < _NO_PAIR
-    return Pushes(jnp.where(there, number, 0), there, force[:room], age[:room])
+    return Pushes(jnp.where(there, number, 0), there, force[:capacity], age[:capacity])
 
 
 def scatter_max(a: Array, index: Array, values: Array) -> Array:

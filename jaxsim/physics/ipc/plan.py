@@ -22,9 +22,9 @@ from jaxsim.physics.collision.flex.pairs import touches_itself
 from jaxsim.physics.topology import ancestors
 
 # Capacity of a grid, per point of the shells.
-_CAPACITY_PER_POINT = {"surface": 2, "corner": 8, "edges": 16}
+_CAPACITY_PER_POINT = {"vertex_geom": 2, "vertex_triangle": 8, "edge_edge": 16}
 ROWS_PER_POINT = 4  # constraint rows per point
-SPARE_CAPACITY = 64  # added to every capacity
+SPARE_CAPACITY = 64  # added to the capacity of each grid and of the rows
 
 
 class FixedFeatures(NamedTuple):
@@ -47,7 +47,8 @@ class PairGrid(NamedTuple):
     """Cartesian product of two lists of items.
 
     Attributes:
-      kind: "corner": points with triangles; "edges"; "surface": points with geoms of one type.
+      kind: "vertex_triangle": points with triangles; "edge_edge": edges with edges; "vertex_geom":
+        vertices with geoms of one type.
       first, second: points of the items, `[n, k]` and `[m, l]`; for geoms their ids.
       meets: mask of candidate pairs, `[n, m]` bool.
       capacity: largest number of near pairs.
@@ -72,7 +73,8 @@ class IpcPlan(NamedTuple):
       moves: 1 where a dof moves a point, `[npoint, nv]`.
       free: first of the three slides that belong to a vertex alone; -1: none, `[nflexvert]`.
       carrier: body that carries a vertex which is not free; 0: none, `[nflexvert]`.
-      held: dofs that advance only as far as the motion is free of impacts, `[nv]` bool.
+      ccd_dofs: dofs whose step is limited by continuous collision detection, `[nv]` bool: those of
+        shells, and of the trees that carry their vertices.
       rows: capacity: largest number of active pairs.
     """
 
@@ -82,18 +84,19 @@ class IpcPlan(NamedTuple):
     moves: np.ndarray
     free: np.ndarray
     carrier: np.ndarray
-    held: np.ndarray
+    ccd_dofs: np.ndarray
     rows: int
 
 
 def ipc_plan(m: Model) -> IpcPlan:
     """Return the plan of a model, with its flags."""
     off = DisableBit.CONTACT | DisableBit.CONSTRAINT
-    return _plan(m.structure, bool(m.opt.disableflags & off))
+    return _plan_of_structure(m.structure, bool(m.opt.disableflags & off))
 
 
 @cache_by_structure
-def _plan(s: Structure, off: bool) -> IpcPlan:
+def _plan_of_structure(s: Structure, off: bool) -> IpcPlan:
+    """Return the plan of a structure; `off`: a flag disables contacts or constraints."""
     # Flags and contact filters determine which flexes meet which geoms and flexes.
     with_geom, with_flex = mode_contacts(s)
     with_geom = with_geom & bits_in_common(s, "flex", "geom")
@@ -102,7 +105,7 @@ def _plan(s: Structure, off: bool) -> IpcPlan:
     if off:
         with_geom, with_flex = np.zeros_like(with_geom), np.zeros_like(with_flex)
     # Points: vertices of flexes, then corners of fixed geoms; dofs that move them.
-    fixed = _fixed(s, np.asarray(with_geom.any(axis=0)))
+    fixed = _fixed_features(s, np.asarray(with_geom.any(axis=0)))
     own = np.repeat(np.arange(s.nflex), s.flex_vertnum)
     flex = np.append(own, np.full(len(fixed.geom), -1))
     body = np.maximum(np.asarray(s.flex_vertbodyid), 0)
@@ -110,7 +113,7 @@ def _plan(s: Structure, off: bool) -> IpcPlan:
     of_shell = shells(s)[own]
     moves = np.zeros((len(flex), s.nv))
     moves[: s.nflexvert] = ancestors(s)[body] * of_shell[:, None]
-    free = _free(s, of_shell)
+    free = _free_vertex_dofs(s, of_shell)
     # Vertices carried by a body that is not their own.
     carried = (free < 0) & moves[: s.nflexvert].any(axis=1)
     owner = np.append(-np.ones(s.nflexvert, int), fixed.geom)
@@ -130,12 +133,12 @@ def _plan(s: Structure, off: bool) -> IpcPlan:
         moves,
         free,
         np.where(carried, body, 0),
-        _held_dofs(s, free, np.where(carried, body, 0)),
+        _ccd_dofs(s, free, np.where(carried, body, 0)),
         rows,
     )
 
 
-def _free(s: Structure, of_shell: np.ndarray) -> np.ndarray:
+def _free_vertex_dofs(s: Structure, of_shell: np.ndarray) -> np.ndarray:
     """Return the first dof of vertices whose body has three slides and no other vertex; else -1.
 
     All other vertices are carried by their bodies.
@@ -151,7 +154,7 @@ def _free(s: Structure, of_shell: np.ndarray) -> np.ndarray:
     return np.where(own, np.asarray(s.body_dofadr)[body], -1)
 
 
-def _held_dofs(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarray:
+def _ccd_dofs(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarray:
     """Return the dofs of free vertices, and of the trees that carry other vertices."""
     held = np.zeros(s.nv, bool)
     for k in range(3):
@@ -160,17 +163,17 @@ def _held_dofs(s: Structure, free: np.ndarray, carrier: np.ndarray) -> np.ndarra
     return held | np.isin(s.dof_treeid, trees)
 
 
-def _fixed(s: Structure, geoms: np.ndarray) -> FixedFeatures:
+def _fixed_features(s: Structure, geoms: np.ndarray) -> FixedFeatures:
     """Return corners and edges of the selected geoms; of spheres and capsules those of the axis."""
     # Number the corners of all geoms consecutively.
     geom, sign, vertex, edges, count = [], [], [], [], 0
     for g in np.flatnonzero(geoms):
-        places, ends, of_mesh = _features(s, int(g))
-        geom.append(np.full(len(places), g))
-        sign.append(places)
+        corners, ends, of_mesh = _geom_features(s, int(g))
+        geom.append(np.full(len(corners), g))
+        sign.append(corners)
         vertex.append(of_mesh)
         edges.append(count + ends)
-        count += len(places)
+        count += len(corners)
     none = np.zeros(0, int)
     return FixedFeatures(
         np.concatenate([none, *geom]),
@@ -180,7 +183,7 @@ def _fixed(s: Structure, geoms: np.ndarray) -> FixedFeatures:
     )
 
 
-def _features(s: Structure, g: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _geom_features(s: Structure, g: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a geom's corners in units of its size, its edges as corner pairs, mesh vertices."""
     kind = GeomType(int(s.geom_type[g]))
     if kind == GeomType.MESH:
@@ -209,8 +212,8 @@ def _hull_edges(s: Structure, mesh: int) -> tuple[np.ndarray, np.ndarray]:
         outline = s.mesh_polyvert[s.mesh_polyvertadr[p] :][: s.mesh_polyvertnum[p]]
         pairs.append(np.stack([outline, np.roll(outline, -1)], axis=1))
     ends = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
-    vertex, place = np.unique(ends, return_inverse=True)
-    return s.mesh_vertadr[mesh] + vertex, place.reshape(ends.shape)
+    vertex, slot = np.unique(ends, return_inverse=True)
+    return s.mesh_vertadr[mesh] + vertex, slot.reshape(ends.shape)
 
 
 def _vertex_geom_grids(
@@ -223,9 +226,9 @@ def _vertex_geom_grids(
         geom = np.flatnonzero(with_geom.any(axis=0) & (np.asarray(s.geom_type) == kind))
         meets = with_geom[own][:, geom] & moves[:, None]
         vertex = np.flatnonzero(meets.any(axis=1))
-        capacity = _capacity("surface", meets, len(vertex))
+        capacity = _capacity("vertex_geom", meets, len(vertex))
         grids.append(
-            PairGrid("surface", vertex[:, None], geom[:, None], meets[vertex], capacity, kind)
+            PairGrid("vertex_geom", vertex[:, None], geom[:, None], meets[vertex], capacity, kind)
         )
     return grids
 
@@ -251,8 +254,8 @@ def _vertex_triangle_grid(
     point = np.flatnonzero(meets.any(axis=1))
     # Exclude a vertex's own triangles.
     meets = meets[point] & ~(point[:, None, None] == triangle[None]).any(axis=-1)
-    capacity = _capacity("corner", meets, int(shells(s)[np.maximum(flex, 0)].sum()))
-    return PairGrid("corner", point[:, None], triangle, meets, capacity)
+    capacity = _capacity("vertex_triangle", meets, int(shells(s)[np.maximum(flex, 0)].sum()))
+    return PairGrid("vertex_triangle", point[:, None], triangle, meets, capacity)
 
 
 def _edge_edge_grid(
@@ -275,7 +278,7 @@ def _edge_edge_grid(
     point = np.flatnonzero(meets.any(axis=1))
     number = int(np.asarray(s.flex_vertnum)[shells(s)].sum())
     return PairGrid(
-        "edges", first[point], ends, meets[point], _capacity("edges", meets[point], number)
+        "edge_edge", first[point], ends, meets[point], _capacity("edge_edge", meets[point], number)
     )
 
 
@@ -288,10 +291,11 @@ def _candidate_mask(
 ) -> np.ndarray:
     """Return which items of flexes or geoms meet items of the flexes `of_flex`, `[n, m]`."""
     # Shell against shell, or geom against shell, by the owner of each item.
-    soft = with_flex[np.maximum(flex, 0)][:, of_flex]
-    hard = with_geom[of_flex][:, np.maximum(owner, 0)].T if with_geom.size else soft
-    return np.where((owner >= 0)[:, None], hard, soft & (flex >= 0)[:, None])
+    from_flex = with_flex[np.maximum(flex, 0)][:, of_flex]
+    from_geom = with_geom[of_flex][:, np.maximum(owner, 0)].T if with_geom.size else from_flex
+    return np.where((owner >= 0)[:, None], from_geom, from_flex & (flex >= 0)[:, None])
 
 
 def _capacity(kind: str, meets: np.ndarray, points: int) -> int:
+    """Return the capacity for near pairs of a grid with this mask and number of shell points."""
     return min(int(meets.sum()), _CAPACITY_PER_POINT[kind] * points + SPARE_CAPACITY)

@@ -215,7 +215,7 @@ def settle_pairs(
 def step_fraction(scene: IpcScene, share: Array, like: Array) -> Array:
     """Return the fraction of its motion that each dof advances; 1 for dofs without shells."""
     goes = jnp.where(share > _MIN_STEP_FRACTION, share, 0)
-    return jnp.where(column(scene.plan.held, like), goes, 1)
+    return jnp.where(column(scene.plan.ccd_dofs, like), goes, 1)
 
 
 def _free_share(closing: list[Closing], like: Array) -> Array:

@@ -54,9 +54,9 @@ def times_of_impact(scene: IpcScene, grid: PairGrid, found: Near, x: Vec, way: V
         number, time, busy = state
         # Move the points to the current time, and advance by the distance left over the speed.
         there = [c + v.scale(time) for c, v in zip(corner, ways, strict=True)]
-        room = measure_gaps(scene, grid, pairs, there).dist - _REMAINING_GAP_FRACTION * start
-        goes = busy & (room > _GAP_ROUNDING * start)
-        time = jnp.where(goes, time + room / jnp.where(goes, speed, 1), time)
+        remaining = measure_gaps(scene, grid, pairs, there).dist - _REMAINING_GAP_FRACTION * start
+        goes = busy & (remaining > _GAP_ROUNDING * start)
+        time = jnp.where(goes, time + remaining / jnp.where(goes, speed, 1), time)
         return number + 1, jnp.minimum(time, 1), goes & (time < 1)
 
     state = jnp.int32(0), jnp.zeros_like(start), closes

@@ -25,7 +25,7 @@ from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.flex.flex import flex
 from jaxsim.transforms.layout import unpack_record
 
-# Initial capacity for pairs of groups with clusters, relative to their budgets.
+# Initial capacity for pairs of a group with clusters, relative to the larger of its two budgets.
 _CLUSTER_PAIR_FACTOR = 2
 
 
@@ -98,7 +98,7 @@ def _largest_counts(m: Model, states: Data, pairs: int) -> tuple[int, int]:
         native = unpack_record(wide, 0)
         # Bring one state to the stage that collision needs.
         posed = kinematics(native, unpack_record(d, 0))
-        if plan.soft or plan.ahead:
+        if plan.soft or plan.speculative:
             posed = com_pos(native, posed)
         if plan.soft:
             posed = flex(native, posed)

@@ -52,7 +52,7 @@ def wrap_points(m: Model, d: Data, touch: WrapResult | None) -> Data:
     """
     if all(getattr(d, name) is None for name in _WRAP_FIELDS):
         return d
-    places, room, worlds = _places(m), 2 * m.nwrap, d.qpos.shape[1:]
+    places, capacity, worlds = _places(m), 2 * m.nwrap, d.qpos.shape[1:]
     there = jnp.ones((len(places.obj), *worlds), bool)
     # Known points: a zero, sites, touching points.
     zero = jnp.zeros((1, *worlds), d.qpos.dtype)
@@ -62,8 +62,8 @@ def wrap_points(m: Model, d: Data, touch: WrapResult | None) -> Data:
         there = gather_static(touch.touches, np.maximum(places.leg, 0)) | always
         known = concat([known, touch.first, touch.last])
     # Compact the existing points to the front.
-    index, number = compact_true(there, np.arange(len(there)), room)
-    filled = column(np.arange(room, dtype=np.int32), number) < number
+    index, number = compact_true(there, np.arange(len(there)), capacity)
+    filled = column(np.arange(capacity, dtype=np.int32), number) < number
     obj = jnp.where(filled, gather(column(places.obj, there), index), 0)
     point = gather(gather_static(known, places.source), index).map(
         lambda x: jnp.where(filled, x, 0)

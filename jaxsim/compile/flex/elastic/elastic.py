@@ -88,9 +88,9 @@ def _stiffness(c: Compilation, f: Flex) -> np.ndarray:
             if idle
             else _interpolated_stiffness(f, young, f.elasticity.get("poisson")).ravel()
         )
-    room = _STIFFNESS_SIZES[f.dim]
+    stiffness_size = _STIFFNESS_SIZES[f.dim]
     content, mu, lam = _material(f)
-    numbers = np.zeros((len(f.elem), room))
+    numbers = np.zeros((len(f.elem), stiffness_size))
     if _plastic_mode(f) & _BENDING:
         numbers[0, _THICKNESS] = f.elasticity.get("thickness")
     stretches = f.dim == 3 or f.elasticity.get("elastic2d") in ("stretch", "both")

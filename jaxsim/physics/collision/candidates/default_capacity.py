@@ -59,17 +59,18 @@ def contact_capacity(s: Structure, pairs: GeomPairs, most: int, starts: int) -> 
             points = max(points, int(s.body_rest[body]))
             rest[body] = max(rest.get(body, 0), points)
     # Sum over the bodies; free bodies may be piled up, links of robots touch little else.
-    room = sum(
+    capacity = sum(
         max(_FREE_BODY_FACTOR * points, _MIN_FREE_BODY_CONTACTS)
         if is_free(s, body)
         else _ROBOT_PART_FACTOR * points
         for body, points in rest.items()
     )
     # The initial state must fit.
-    room = max(room, s.nstart)
+    capacity = max(capacity, s.nstart)
     # Round up, within the number of candidate points.
     return min(
-        most, max(_MIN_CONTACT_CAPACITY, math.ceil(room / _CAPACITY_MULTIPLE) * _CAPACITY_MULTIPLE)
+        most,
+        max(_MIN_CONTACT_CAPACITY, math.ceil(capacity / _CAPACITY_MULTIPLE) * _CAPACITY_MULTIPLE),
     )
 
 

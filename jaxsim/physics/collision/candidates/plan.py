@@ -52,7 +52,7 @@ class PairGroup(NamedTuple):
     slots: int
 
     @property
-    def all(self) -> bool:
+    def tests_every_entry(self) -> bool:
         """Return whether the narrow phase tests every pair."""
         return self.budget == len(self.pairs)
 
@@ -74,7 +74,7 @@ class CollisionLayout(NamedTuple):
       pairs: candidate pairs in MuJoCo's order, without those that have no collider. Flexes are
         numbered after the geoms.
       groups: pairs by collider.
-      ahead: groups of speculative contacts, only with the flag `speculative`.
+      speculative: groups of speculative contacts, only with the flag `speculative`.
       moved: `[npairs]` bool: some dof moves the geoms of a pair relative to each other. A `<pair>`
         may name two for which none does; its contacts have no constraint rows. For flexes see
         flex/contact_bodies.py.
@@ -87,7 +87,7 @@ class CollisionLayout(NamedTuple):
 
     pairs: GeomPairs
     groups: tuple[PairGroup, ...]
-    ahead: tuple[PairGroup, ...]
+    speculative: tuple[PairGroup, ...]
     moved: np.ndarray
     capacity: int
     geom_bodyid: np.ndarray
@@ -98,13 +98,13 @@ class CollisionLayout(NamedTuple):
     @property
     def all_groups(self) -> tuple[PairGroup, ...]:
         """Return all groups, in the order of their candidate contacts."""
-        return self.groups + self.ahead
+        return self.groups + self.speculative
 
     @property
     def boxes(self) -> bool:
         """Return whether the broad phase tests bounding boxes of some pairs."""
-        return any(not g.all and g.boxes for g in self.groups) or any(
-            not g.all and not g.sizes[0] for g in self.soft
+        return any(not g.tests_every_entry and g.boxes for g in self.groups) or any(
+            not g.tests_every_entry and not g.sizes[0] for g in self.soft
         )
 
     @property
@@ -124,7 +124,7 @@ class CollisionLayout(NamedTuple):
         return np.append(np.arange(ngeom), np.full(nflex, -1))
 
     @property
-    def all(self) -> bool:
+    def fits_all_points(self) -> bool:
         """Return whether every candidate contact has a slot of its own."""
         if self.mixes or self.soft:
             return False
@@ -136,7 +136,7 @@ class CollisionLayout(NamedTuple):
 
         Then MuJoCo's order of contacts depends on the state.
         """
-        chosen = [g for g in self.groups if not g.all]
+        chosen = [g for g in self.groups if not g.tests_every_entry]
         return any(
             g is not other and np.any((other.pairs > g.pairs[0]) & (other.pairs < g.pairs[-1]))
             for g in chosen
@@ -150,7 +150,7 @@ class CollisionLayout(NamedTuple):
         first pair of the group. Where that is not their position, `mixes` is true.
         """
         pair = [
-            _per_point(g, g.pairs if g.all else np.full(g.budget, g.pairs[0]))
+            _per_point(g, g.pairs if g.tests_every_entry else np.full(g.budget, g.pairs[0]))
             for g in self.all_groups
         ]
         place = [_per_point(g, np.arange(g.budget)) for g in self.all_groups]
@@ -211,25 +211,27 @@ def _layout(s: Structure, options: Options) -> CollisionLayout:
         if collider.points(options)  # a search without starting points has no contacts
     )
     # Merge the pairs of flexes into MuJoCo's order, and renumber the groups of geoms.
-    ahead = (
+    speculative = (
         _speculative_groups(s, pairs, options)
         if options.enableflags & EnableBit.SPECULATIVE
         else ()
     )
     by_mode = bool(options.enableflags & EnableBit.IPC)
     pairs, place = _merge_flex_pairs(s, pairs, flex_pairs(s, options.pair_flags, by_mode))
-    groups, ahead = (tuple(g._replace(pairs=place[g.pairs]) for g in of) for of in (groups, ahead))
+    groups, speculative = (
+        tuple(g._replace(pairs=place[g.pairs]) for g in of) for of in (groups, speculative)
+    )
     soft = flex_pair_groups(s, pairs)
     body = np.append(s.geom_bodyid, np.zeros(s.nflex, int))
     sizes = s.ngeom, s.nflex
     layout = CollisionLayout(
-        pairs, groups, ahead, _has_relative_motion(s, pairs, body), 0, body, sizes
+        pairs, groups, speculative, _has_relative_motion(s, pairs, body), 0, body, sizes
     )
     if not soft:
         return layout
     # Ranks of contact points: with flexes the order by pair and point is not enough.
     slots = np.zeros(len(pairs.dim), int)
-    for g in groups + ahead:
+    for g in groups + speculative:
         slots[g.pairs] = np.maximum(slots[g.pairs], g.slots)
     rank, soft = rank_contacts(s, slots, soft)
     return layout._replace(soft=soft, rank_of_pair=rank)

@@ -11,10 +11,10 @@ def collision_report(m: Model) -> str:
     """Return a line of text for each collider of the model; empty if nothing can collide."""
     lines = []
     plan = collision_layout(m)
-    for ahead, groups in (("", plan.groups), ("ahead, ", plan.ahead)):
+    for prefix, groups in (("", plan.groups), ("speculative, ", plan.speculative)):
         for group in groups:
             kinds = ", ".join(_type_names(kind) for kind in group.kinds)
-            name = ahead + group.collider.collide.__name__
+            name = prefix + group.collider.collide.__name__
             lines.append(_format_line(name, f"{len(group.pairs)} pairs", group) + f" ({kinds})")
     for soft in plan.soft:
         name = "flexes, " + soft.collider.collide.__name__
@@ -29,9 +29,9 @@ def _pair_kind_text(soft: FlexPairGroup) -> str:
     return f"{soft.clusters.number} pairs of clusters of elements, {near}, and of their elements"
 
 
-def _format_line(name: str, what: str, group: PairGroup | FlexPairGroup) -> str:
-    looked = "all" if group.all else f"the first {group.budget} that are near"
-    return f"  {name}: {what}, {looked}; {group.slots} contacts each at most"
+def _format_line(name: str, candidates: str, group: PairGroup | FlexPairGroup) -> str:
+    tested = "all" if group.tests_every_entry else f"the first {group.budget} that are near"
+    return f"  {name}: {candidates}, {tested}; {group.slots} contacts each at most"
 
 
 def _type_names(kind: GeomTypePair) -> str:

@@ -33,7 +33,7 @@ from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.node import node
 from jaxsim.assets.mesh.directions import CUBE_FACES, FAN_SLICES, POLE_UNIT
-from jaxsim.assets.mesh.support_map import CELLS_PER_EDGE
+from jaxsim.assets.mesh.support_map import CELL_CODE_BASE, CELL_CODE_BITS, CELLS_PER_EDGE
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.math.guard import safe_divide
@@ -376,10 +376,10 @@ def _candidates(t: HullTables, hull: Array, d: Vec) -> Array:
     )
 
     # Part of the cell, which is subdivided as finely as needed.
-    side = jnp.left_shift(1, cell & 7)
+    side = jnp.left_shift(1, cell & (CELL_CODE_BASE - 1))
     row, _ = _interval_index(x * side.astype(u.dtype), side)
     column, _ = _interval_index(y * side.astype(u.dtype), side)
-    part = _gather_items(t.part, (cell >> 3) + row * side + column)
+    part = _gather_items(t.part, (cell >> CELL_CODE_BITS) + row * side + column)
     if not len(t.slice):
         return part
 

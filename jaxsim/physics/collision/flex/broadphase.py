@@ -67,7 +67,7 @@ def select_near_entries(
     entries = group.entries
     lost: Array | int = 0
     reach = StaticIds.of(entries.pair).take(reach)
-    if group.all:
+    if group.tests_every_entry:
         number: IdArray = StaticIds.of(np.arange(len(entries.pair)))
     else:
         # Keep the entries with the smallest gaps, up to the budget, in their order.

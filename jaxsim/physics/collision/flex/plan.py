@@ -26,9 +26,8 @@ _CONTACTS_ON_BOX = 3  # contacts of a triangle at rest on a box
 _CONTACTS_ON_BAR = 4  # contacts of an edge with a box section
 _CONTACTS_PER_ELEMENT = 4  # contacts of an element with other elements
 _DEFAULT_CONTACT_CAPACITY = 1024  # bound on the default contact capacity of flexes
-MAX_TABLE_ENTRIES = (
-    2**14
-)  # entries of a group that are a static table; beyond it, clusters are used
+# Entries of a group that are a static table; beyond it, clusters are used.
+MAX_TABLE_ENTRIES = 2**14
 MAX_COMPUTED_RANK = 2**30  # bound on ranks computed from element ids; beyond it, entries are sorted
 
 
@@ -37,7 +36,8 @@ class FlexPairGroup(NamedTuple):
 
     Attributes:
       collider: narrow-phase function.
-      entries: pairs of items that may touch; with clusters, one row for each pair of the model.
+      entries: elements or vertices, with the geom or element that each may touch; with clusters
+        one row for each candidate pair of the model (a geom or flex, and a flex).
       sizes: corners of the items on both sides; 0 for geoms.
       bars: sides that are boxes (rod_box.py).
       slots: number of contact points of an entry.
@@ -62,7 +62,7 @@ class FlexPairGroup(NamedTuple):
     in_order: bool = False
 
     @property
-    def all(self) -> bool:
+    def tests_every_entry(self) -> bool:
         """Return whether the narrow phase tests every entry."""
         return self.clusters is None and self.budget == len(self.entries.pair)
 
@@ -72,7 +72,7 @@ class FlexPairGroup(NamedTuple):
         return self.budget * self.slots
 
     @property
-    def items(self) -> int:
+    def num_items(self) -> int:
         """Return the number of different elements or vertices."""
         if self.clusters is not None:
             return self.clusters.items
@@ -87,27 +87,27 @@ def flex_pair_groups(s: Structure, pairs: GeomPairs) -> tuple[FlexPairGroup, ...
       pairs: all pairs of the model.
     """
     # Group the pairs by collider, corners of the items, and box sections.
-    parts: dict[tuple, list[int]] = {}
+    pair_ids_by_key: dict[tuple, list[int]] = {}
     for k in np.flatnonzero(pairs.geom2 >= s.ngeom).tolist():
-        first, f = int(pairs.geom1[k]), int(pairs.geom2[k] - s.ngeom)
-        if not number_of_entries(s, first, f):
+        first_object, flex = int(pairs.geom1[k]), int(pairs.geom2[k] - s.ngeom)
+        if not number_of_entries(s, first_object, flex):
             continue
-        size = int(s.flex_dim[f]) + 1
-        if first < s.ngeom:
-            kind = int(s.geom_type[first])
-            boxed = bool(s.flex_boxed[f])
+        size = int(s.flex_dim[flex]) + 1
+        if first_object < s.ngeom:
+            kind = int(s.geom_type[first_object])
+            boxed = bool(s.flex_boxed[flex])
             collider, sizes = geom_collider(kind, size - 1, boxed), (0, size)
             bars = False, collider in ON_BARS.values()
             sizes = (0, 1) if kind == GeomType.PLANE else sizes
         else:
-            other = first - s.ngeom
+            other = first_object - s.ngeom
             sizes = int(s.flex_dim[other]) + 1, size
             rods = sizes == (2, 2)
-            bars = rods and bool(s.flex_boxed[other]), rods and bool(s.flex_boxed[f])
+            bars = rods and bool(s.flex_boxed[other]), rods and bool(s.flex_boxed[flex])
             collider = flex_collider(sizes[0] - 1, sizes[1] - 1, bars)
-        parts.setdefault((collider, sizes, bars), []).append(k)
+        pair_ids_by_key.setdefault((collider, sizes, bars), []).append(k)
     # Sort entries in the state where ranks by element ids would overflow.
-    groups = [_group(s, pairs, numbers, *key) for key, numbers in parts.items()]
+    groups = [_group(s, pairs, pair_ids, *key) for key, pair_ids in pair_ids_by_key.items()]
     groups = [g for g in groups if len(g.entries.pair)]
     if sum(int(_widths(s, g).sum()) for g in groups) > MAX_COMPUTED_RANK:
         groups = [g._replace(in_order=g.clusters is not None) for g in groups]
@@ -117,7 +117,7 @@ def flex_pair_groups(s: Structure, pairs: GeomPairs) -> tuple[FlexPairGroup, ...
 def _group(
     s: Structure,
     pairs: GeomPairs,
-    numbers: list[int],
+    pair_ids: list[int],
     collider: FlexCollider,
     sizes: tuple[int, int],
     bars: tuple[bool, bool],
@@ -125,22 +125,28 @@ def _group(
     """Return the group of some pairs: a table of entries, or clusters if it would be long."""
     slots, none = collider.points(s), np.zeros(0, int)
     # Number of entries of each pair, which decides the form.
-    first, flex = pairs.geom1[numbers].tolist(), (pairs.geom2[numbers] - s.ngeom).tolist()
-    each = [number_of_entries(s, *of_pair) for of_pair in zip(first, flex, strict=True)]
-    if sizes[1] == 1 or sum(each) <= MAX_TABLE_ENTRIES:
-        some = [_pair_entries(s, *of_pair) for of_pair in zip(numbers, first, flex, strict=True)]
-        entries = FlexPairEntries(*(np.concatenate(a) for a in zip(*some, strict=True)))
+    first_objects = pairs.geom1[pair_ids].tolist()
+    flexes = (pairs.geom2[pair_ids] - s.ngeom).tolist()
+    entries_per_pair = [
+        number_of_entries(s, *of_pair) for of_pair in zip(first_objects, flexes, strict=True)
+    ]
+    if sizes[1] == 1 or sum(entries_per_pair) <= MAX_TABLE_ENTRIES:
+        entry_tables = [
+            _pair_entries(s, *of_pair)
+            for of_pair in zip(pair_ids, first_objects, flexes, strict=True)
+        ]
+        entries = FlexPairEntries(*(np.concatenate(a) for a in zip(*entry_tables, strict=True)))
         budget = _budget(s, len(entries.pair), _count_items(entries, sizes), sizes)
         return FlexPairGroup(collider, entries, sizes, bars, slots, budget, none)
     # Too long for a table: entries are formed from clusters in each state.
-    clusters = cluster_pairs(s, pairs, numbers)
+    clusters = cluster_pairs(s, pairs, pair_ids)
     return FlexPairGroup(
         collider,
-        FlexPairEntries(np.array(numbers), np.array(first), clusters.start[1][numbers]),
+        FlexPairEntries(np.array(pair_ids), np.array(first_objects), clusters.start[1][pair_ids]),
         sizes,
         bars,
         slots,
-        _budget(s, sum(each), clusters.items, sizes),
+        _budget(s, sum(entries_per_pair), clusters.items, sizes),
         none,
         clusters,
         _cluster_budget(s, clusters, sizes),
@@ -148,11 +154,11 @@ def _group(
     )
 
 
-def _pair_entries(s: Structure, pair: int, first: int, f: int) -> FlexPairEntries:
-    """Return the entries of a pair."""
-    if first < s.ngeom:
-        return geom_entries(s, pair, first, f)
-    return flex_entries(s, pair, first - s.ngeom, f)
+def _pair_entries(s: Structure, pair: int, first_object: int, flex: int) -> FlexPairEntries:
+    """Return the entries of a pair; `first_object` is a geom, or `ngeom` + the id of a flex."""
+    if first_object < s.ngeom:
+        return geom_entries(s, pair, first_object, flex)
+    return flex_entries(s, pair, first_object - s.ngeom, flex)
 
 
 def _count_items(entries: FlexPairEntries, sizes: tuple[int, int]) -> int:
@@ -190,24 +196,30 @@ def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]
 
 def flex_contact_capacity(s: Structure, groups: tuple[FlexPairGroup, ...]) -> int:
     """Return the default contact capacity of flexes."""
-    room = 0
+    capacity = 0
     for group in groups:
-        first, items = group.entries.first, group.items
+        first, items = group.entries.first, group.num_items
         if group.sizes[0]:
             # Elements touch a few neighbors; boxed edges more.
             touching = _CONTACTS_PER_ELEMENT * items
             touching *= 2 if all(group.bars) else 1
         else:
             on_box = group.sizes[1] == 3 and (s.geom_type[first] == GeomType.BOX).any()
-            each = _CONTACTS_ON_BAR if group.bars[1] else _CONTACTS_ON_BOX if on_box else 1
-            touching = items * each
+            contacts_per_item = (
+                _CONTACTS_ON_BAR if group.bars[1] else _CONTACTS_ON_BOX if on_box else 1
+            )
+            touching = items * contacts_per_item
             touching = min(group.points, max(touching, group.slots))
-        room += min(group.points, touching)
-    return min(room, _DEFAULT_CONTACT_CAPACITY)
+        capacity += min(group.points, touching)
+    return min(capacity, _DEFAULT_CONTACT_CAPACITY)
 
 
 def _visit_keys(group: FlexPairGroup) -> np.ndarray:
-    """Return sort keys of the order in which the elements of a pair are visited."""
+    """Return sort keys of the order in which the elements of a pair are visited.
+
+    Colliders with `among` choose among all elements in the order of the table, so their entries
+    are not sorted by element.
+    """
     if group.collider.among:
         return np.arange(len(group.entries.second))
     return group.entries.second

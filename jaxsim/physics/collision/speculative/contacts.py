@@ -57,19 +57,21 @@ def add_speculative_contacts(
         points, points.found & (points.touch.dist < _gather_for_points(points, params.margin)), plan
     )
     barred = acts | jnp.broadcast_to(reach <= -NO_CONTACT_DISTANCE, acts.shape)
-    ahead = [_group_points(m, d, group, every, params, plan, acts, barred) for group in plan.ahead]
+    speculative = [
+        _group_points(m, d, group, every, params, plan, acts, barred) for group in plan.speculative
+    ]
     if plan.soft:
         none = no_item(m.structure)
-        ahead = [
+        speculative = [
             extend_to_flex_contacts(p, g, plan, none)
-            for p, g in zip(ahead, plan.ahead, strict=True)
+            for p, g in zip(speculative, plan.speculative, strict=True)
         ]
     # A pair with speculative contacts drops its present ones.
     meets = jnp.zeros_like(acts)
-    for p in ahead:
+    for p in speculative:
         meets = meets | _pairs_with(p, p.found, plan)
     points = points._replace(found=points.found & ~_gather_for_points(points, meets))
-    return joined_points([points, *ahead])
+    return joined_points([points, *speculative])
 
 
 def _gather_for_points(points: CandidatePoints, x: Array) -> Array:
@@ -123,12 +125,14 @@ def _group_points(
     there = ends.there & has_line_of_sight(m, d, (one, other), hides, b.travel > a.travel)
     away = effective_distance(m, of_group, meeting.t, meeting.closing)
     away = jnp.where(there, away[None], NO_CONTACT_DISTANCE)
-    ahead = jnp.ones(there.shape, bool)
+    speculative = jnp.ones(there.shape, bool)
 
     def flat(x: Array) -> Array:
         return jnp.broadcast_to(x, there.shape).reshape(-1, *there.shape[2:])
 
-    touch = jax.tree.map(flat, ContactPoints(away, at, add_slot_axis(meeting.normal), ahead=ahead))
+    touch = jax.tree.map(
+        flat, ContactPoints(away, at, add_slot_axis(meeting.normal), speculative=speculative)
+    )
     return CandidatePoints(touch, StaticIds.of(group.pairs).repeated(group.slots), flat(there))
 
 

@@ -70,7 +70,7 @@ def list_rows(m: Model, d: Data) -> Data:
         return d
     if d.rows.empty:
         return d.replace(**{name: _empty_field(getattr(d, name)) for name in kept})
-    rows, room = list_state_rows(d), m.structure.sizes["nrow"]
+    rows, capacity = list_state_rows(d), m.structure.sizes["nrow"]
     count = len(rows.active)
     # Compact the active rows, and pad to the capacity `nrow`.
     index, number = compact_true(rows.active, np.arange(count), count)
@@ -80,7 +80,7 @@ def list_rows(m: Model, d: Data) -> Data:
         none = _empty_value(a)
         real = filled.reshape(count, *(1,) * (a.ndim - filled.ndim), *filled.shape[1:])
         a = jnp.where(real, gather_world_items(a, index), none)
-        rest = ((0, room - count), *((0, 0),) * (a.ndim - 1))
+        rest = ((0, capacity - count), *((0, 0),) * (a.ndim - 1))
         return jnp.pad(a, rest, constant_values=none)
 
     made = {

@@ -29,10 +29,10 @@ def pad_items(part: DualItemPart, size: int, worlds: tuple) -> DualItemPart:
     """Broadcast a part to all worlds, and pad its items to `size` rows."""
     part = DualItemPart(*(_broadcast_to_worlds(a, worlds) for a in part))
     # Pad the axis of rows only.
-    room = ((0, 0), (0, size - part.D.shape[1]))
+    padding = ((0, 0), (0, size - part.D.shape[1]))
 
     def padded(a: Array) -> Array:
-        return jnp.pad(a, (*room, *((0, 0),) * (a.ndim - 2)))
+        return jnp.pad(a, (*padding, *((0, 0),) * (a.ndim - 2)))
 
     return DualItemPart._make([*(padded(a) for a in part[:4]), *part[4:]])
 

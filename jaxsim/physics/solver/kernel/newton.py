@@ -109,8 +109,8 @@ def newton_in_kernel(
         world = _Newton.of(given, made, nv, lanes)
         found = world.iterate(iterations, ls_iterations)
         place = lane_indices(lanes)
-        for room, value in zip(made[:3], found[:3], strict=True):
-            store(room, place, value=value, where=place < nv)
+        for output, value in zip(made[:3], found[:3], strict=True):
+            store(output, place, value=value, where=place < nv)
         made.niter[0] = found.niter
 
     out = run_per_world(kernel, given, made, worlds)

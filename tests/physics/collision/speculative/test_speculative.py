@@ -186,8 +186,8 @@ def test_worlds_and_gradients():
 def test_without_the_flag_nothing_is_followed():
     _, m = described(BULLET)
     flags = m.opt.replace(enableflags=0)
-    assert collision_layout(m).ahead
-    assert not collision_layout(m.replace(opt=flags)).ahead
+    assert collision_layout(m).speculative
+    assert not collision_layout(m.replace(opt=flags)).speculative
 
 
 SLEEPERS = """<mujoco><option timestep="0.01"><flag sleep="enable" speculative="enable"/></option>
