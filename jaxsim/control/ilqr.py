@@ -48,8 +48,7 @@ class Solution(NamedTuple):
       iterations: number of iterations performed, ().
       regularization: final regularization, ().
       defect: largest entry, in tangent coordinates, of the defects between the pieces of the
-        motion,
-        (); zero for `ilqr`, whose motion is one piece.
+        motion, (); zero for `ilqr`, whose motion is one piece.
     """
 
     ctrl: jax.Array
@@ -123,16 +122,16 @@ def ilqr(
       >>> int(jax.jit(ilqr)(m, d, jnp.zeros((3, 0)), problem).iterations)
       0
     """
-    setting, ctrl = prepare_iterations("ilqr", m, d, ctrl, problem)
+    constants, ctrl = prepare_iterations("ilqr", m, d, ctrl, problem)
     iterations = check_count("ilqr: iterations", iterations)
 
     def iterate(now: _Iteration) -> _Iteration:
-        return _iterate(setting, now, tolerance)
+        return _iterate(constants, now, tolerance)
 
-    def not_converged(now: _Iteration) -> jax.Array:
+    def continues(now: _Iteration) -> jax.Array:
         return (now.number <= iterations) & ~now.converged & (now.mu < MAX_REGULARIZATION)
 
-    end = lax.while_loop(not_converged, iterate, _start(setting, ctrl, iterations, regularization))
+    end = lax.while_loop(continues, iterate, _start(constants, ctrl, iterations, regularization))
     return Solution(
         end.ctrl,
         motion_worlds(d, end.states, end.ctrl),
@@ -149,8 +148,11 @@ def ilqr(
 def prepare_iterations(
     function: str, m: Model, d: Data, ctrl: jax.Array, problem: Problem
 ) -> tuple[IterationConstants, jax.Array]:
-    """Return the constants, and the guess (steps, nu) clipped to the limits; check the
-    arguments."""
+    """Check the arguments; return the constants, and the guess (steps, nu) clipped to the limits.
+
+    Raises:
+      ValueError: a shape or precision is wrong; the message begins with the name `function`.
+    """
     check_motion(function, m, d, ctrl, problem)
     check_coordinates_complete(function, m)
     lower, upper = problem.limits(m)
@@ -159,7 +161,7 @@ def prepare_iterations(
 
 
 def no_policy(steps: int, nu: int, nx: int, dtype: Any) -> Policy:
-    """Return a policy that does not change the controls."""
+    """Return a policy that does not change the controls; nx is the size of a state's tangent."""
 
     def zeros(*shape: int) -> jax.Array:
         return jnp.zeros(shape, dtype)
@@ -190,25 +192,28 @@ def fill_history(history: jax.Array, number: jax.Array, cost: jax.Array) -> jax.
     return jnp.where(jnp.arange(len(history), dtype=jnp.int32) >= number, cost, history)
 
 
-def _iterate(setting: IterationConstants, now: _Iteration, tolerance: float) -> _Iteration:
-    """Try the change found by the previous iteration, accept it if it is better, compute the
-    next."""
-    m, d, problem, lower, upper = setting
-    found = _try_lengths(setting, now)
+def _iterate(constants: IterationConstants, now: _Iteration, tolerance: float) -> _Iteration:
+    """Try the change computed by the previous iteration, accept it if it is better, and compute
+    the next."""
+    # 1. Accept the best step of the line search if it lowers the cost.
+    m, d, problem, lower, upper = constants
+    found = _try_lengths(constants, now)
     better = (found[0] < now.cost) | (now.number == 0)
     cost, ctrl, states = jax.tree.map(
         lambda a, b: jnp.where(better, a, b), found, (now.cost, now.ctrl, now.states)
     )
+    # 2. Adapt the regularization: lower after a success, higher after a failure.
     growth, mu = next_regularization(better, now.growth, now.mu)
-
-    # the best change about the new motion
-    whole = jnp.zeros((len(ctrl), tangent_size(m)), ctrl.dtype)
-    model = expand(m, motion_worlds(d, states, ctrl), problem, gap=whole)
+    # 3. Expand about the accepted motion to a linear-quadratic model.
+    no_defects = jnp.zeros((len(ctrl), tangent_size(m)), ctrl.dtype)
+    model = expand(m, motion_worlds(d, states, ctrl), problem, gap=no_defects)
 
     def solve(mu: jax.Array) -> Policy:
         return backward(model, lower[None] - ctrl, upper[None] - ctrl, mu)
 
+    # 4. Backward pass, with the regularization raised until all systems are solvable.
     policy, mu = regularized_policy(solve, now.policy, mu)
+    # 5. Converged if the expected decrease of the cost is small without regularization.
     expected = -jnp.sum(policy.slope)
     converged = (
         (expected <= tolerance * (1 + jnp.abs(cost))) & (mu <= MIN_REGULARIZATION) & policy.good
@@ -217,9 +222,11 @@ def _iterate(setting: IterationConstants, now: _Iteration, tolerance: float) -> 
     return _Iteration(now.number + 1, ctrl, states, cost, history, policy, mu, growth, converged)
 
 
-def _try_lengths(setting: IterationConstants, now: _Iteration) -> tuple[jax.Array, jax.Array, dict]:
+def _try_lengths(
+    constants: IterationConstants, now: _Iteration
+) -> tuple[jax.Array, jax.Array, dict]:
     """Return the best motion along a change of the controls: its cost, controls and states."""
-    m, d, problem, lower, upper = setting
+    m, d, problem, lower, upper = constants
     k, K = append_zero_control(now.policy.k), append_zero_control(now.policy.K)
     is_end = jnp.arange(len(k)) == len(k) - 1
 
@@ -243,17 +250,17 @@ def _try_lengths(setting: IterationConstants, now: _Iteration) -> tuple[jax.Arra
     return costs[best], ctrl, states
 
 
-def _start(setting: IterationConstants, ctrl: jax.Array, iterations: int, mu: Any) -> _Iteration:
-    """Return the state before the first iteration: no states, no cost, no change of the
-    controls."""
+def _start(constants: IterationConstants, ctrl: jax.Array, iterations: int, mu: Any) -> _Iteration:
+    """Return the state before the first iteration: the start repeated as states, infinite cost, and
+    no change of the controls."""
     steps, nu = ctrl.shape
     return _Iteration(
         number=jnp.zeros((), jnp.int32),
         ctrl=ctrl,
-        states=state_rows(setting.d, steps),
+        states=state_rows(constants.d, steps),
         cost=jnp.full((), jnp.inf, ctrl.dtype),
         history=jnp.full(iterations + 1, jnp.inf, ctrl.dtype),
-        policy=no_policy(steps, nu, tangent_size(setting.m), ctrl.dtype),
+        policy=no_policy(steps, nu, tangent_size(constants.m), ctrl.dtype),
         mu=jnp.asarray(mu).astype(ctrl.dtype),
         growth=jnp.ones((), ctrl.dtype),
         converged=jnp.zeros((), bool),

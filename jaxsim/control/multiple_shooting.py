@@ -140,19 +140,19 @@ def multiple_shooting(
       >>> float(jax.jit(multiple_shooting)(m, d, jnp.zeros((3, 0)), problem).defect)
       0.0
     """
-    setting, ctrl = prepare_iterations("multiple_shooting", m, d, ctrl, problem)
+    constants, ctrl = prepare_iterations("multiple_shooting", m, d, ctrl, problem)
     iterations = check_count("multiple_shooting: iterations", iterations)
     nodes = _check_nodes(nodes, len(ctrl))
-    rows = _guess_states(setting, ctrl, states)
+    rows = _guess_states(constants, ctrl, states)
 
     def iterate(now: _Iteration) -> _Iteration:
-        return _iterate(setting, now, nodes, tolerance)
+        return _iterate(constants, now, nodes, tolerance)
 
-    def not_converged(now: _Iteration) -> jax.Array:
+    def continues(now: _Iteration) -> jax.Array:
         return (now.number <= iterations) & ~now.converged & (now.mu < MAX_REGULARIZATION)
 
-    start = _start(setting, ctrl, rows, iterations, regularization)
-    return _solution(d, lax.while_loop(not_converged, iterate, start))
+    start = _start(constants, ctrl, rows, iterations, regularization)
+    return _solution(d, lax.while_loop(continues, iterate, start))
 
 
 def _solution(d: Data, end: _Iteration) -> Solution:
@@ -203,40 +203,43 @@ def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
 
 
 def _iterate(
-    setting: IterationConstants, now: _Iteration, nodes: int, tolerance: float
+    constants: IterationConstants, now: _Iteration, nodes: int, tolerance: float
 ) -> _Iteration:
-    """Try the change found by the previous iteration, accept it if it is better, compute the
-    next."""
-    m, d, problem, lower, upper = setting
-    tried = _try_lengths(setting, now, nodes)
+    """Try the change computed by the previous iteration, accept it if it is better, and compute
+    the next."""
+    # 1. Accept the best step of the line search if it lowers the merit function.
+    m, d, problem, lower, upper = constants
+    tried = _try_lengths(constants, now, nodes)
     better = (_merit_function(tried, now.weight) < _merit_function(now.pieces, now.weight)) | (
         now.number == 0
     )
     pieces: _Pieces = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, now.pieces)
+    # 2. Adapt the regularization: lower after a success, higher after a failure.
     growth, mu = next_regularization(better, now.growth, now.mu)
-
-    # the best change about the new pieces; the regularization applies to the states too
+    # 3. Expand about the accepted pieces to a linear-quadratic model.
     ctrl = pieces.ctrl
     low, high = lower[None] - ctrl, upper[None] - ctrl
     model = expand(m, motion_worlds(d, pieces.states, ctrl), problem, pieces.gap)
     one = jnp.eye(model.hessian.shape[-1], dtype=ctrl.dtype)[None]
 
+    # 4. Backward pass. The regularization applies to the states too.
     def solve(mu: jax.Array) -> Policy:
-        held = model._replace(hessian=model.hessian + mu * one)
-        return backward(held, low, high, jnp.zeros_like(mu))
+        regularized = model._replace(hessian=model.hessian + mu * one)
+        return backward(regularized, low, high, jnp.zeros_like(mu))
 
     policy, mu = regularized_policy(solve, now.change.policy, mu)
     change = _linear_motion(model, policy, low, high)
 
-    # the penalty of a defect: at least the cost of the change for closing it
+    # 5. Penalty of a defect in the merit function: at least the cost of the change that closes it.
     price = jnp.abs(policy.V_x + jnp.einsum("txy,ty->tx", policy.V_xx, change.dx[1:]))
     price = jnp.max(_rows_at_ends(price, nodes), axis=0)
     weight = jnp.maximum(price, (now.weight + price) / 2)
 
-    whole = _max_abs(pieces.gap) <= jnp.finfo(ctrl.dtype).eps ** (2 / 3)
-    # within limits the change may be slightly suboptimal, with an expected rise of the cost
+    # 6. Converged if the defects are closed and the expected decrease of the cost is small. Within
+    # limits the change may be slightly suboptimal, with an expected rise of the cost.
+    closed = _max_abs(pieces.gap) <= jnp.finfo(ctrl.dtype).eps ** (2 / 3)
     settled = jnp.abs(_expected_decrease(model, change)) <= tolerance * (1 + jnp.abs(pieces.cost))
-    converged = whole & settled & (mu <= MIN_REGULARIZATION) & policy.good
+    converged = closed & settled & (mu <= MIN_REGULARIZATION) & policy.good
     history = fill_history(now.history, now.number, pieces.cost)
     return _Iteration(now.number + 1, pieces, history, change, weight, mu, growth, converged)
 
@@ -264,23 +267,23 @@ def _expected_decrease(model: QuadraticModel, change: _Change) -> jax.Array:
     )
 
 
-def _try_lengths(setting: IterationConstants, now: _Iteration, nodes: int) -> _Pieces:
+def _try_lengths(constants: IterationConstants, now: _Iteration, nodes: int) -> _Pieces:
     """Return the best of all step lengths of a change."""
     lengths = jnp.asarray(STEP_LENGTHS, now.weight.dtype)
-    found = jax.vmap(lambda length: _simulate_pieces(setting, now, nodes, length))(lengths)
+    found = jax.vmap(lambda length: _simulate_pieces(constants, now, nodes, length))(lengths)
     best = jnp.argmin(jax.vmap(lambda pieces: _merit_function(pieces, now.weight))(found))
     chosen: _Pieces = jax.tree.map(lambda a: a[best], found)
     return chosen
 
 
 def _simulate_pieces(
-    setting: IterationConstants, now: _Iteration, nodes: int, length: jax.Array
+    constants: IterationConstants, now: _Iteration, nodes: int, length: jax.Array
 ) -> _Pieces:
     """Simulate all pieces at once, with their initial states moved by a length of the change.
 
     The end is the initial state of one more piece, of which only the first row is used.
     """
-    m, d, problem, lower, upper = setting
+    m, d, problem, lower, upper = constants
     steps, old, change = len(now.pieces.ctrl), now.pieces, now.change
     size = steps // nodes
     number = np.arange((nodes + 1) * size).reshape(nodes + 1, size)
@@ -353,9 +356,9 @@ def _check_nodes(nodes: int | None, steps: int) -> int:
     return nodes
 
 
-def _guess_states(setting: IterationConstants, ctrl: jax.Array, states: Data | None) -> dict:
+def _guess_states(constants: IterationConstants, ctrl: jax.Array, states: Data | None) -> dict:
     """Return the initial guess of the states, (steps + 1, ...)."""
-    m, d, steps = setting.m, setting.d, len(ctrl)
+    m, d, steps = constants.m, constants.d, len(ctrl)
     if states is None:
 
         def advance(d: Data, u: jax.Array) -> tuple[Data, dict]:
@@ -378,11 +381,11 @@ def _guess_states(setting: IterationConstants, ctrl: jax.Array, states: Data | N
 
 
 def _start(
-    setting: IterationConstants, ctrl: jax.Array, rows: dict, iterations: int, mu: Any
+    constants: IterationConstants, ctrl: jax.Array, rows: dict, iterations: int, mu: Any
 ) -> _Iteration:
     """Return the state before the first iteration: the guess, without change."""
     steps, nu = ctrl.shape
-    nx, dtype = tangent_size(setting.m), ctrl.dtype
+    nx, dtype = tangent_size(constants.m), ctrl.dtype
 
     def zeros(*shape: int) -> jax.Array:
         return jnp.zeros(shape, dtype)

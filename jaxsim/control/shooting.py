@@ -1,7 +1,8 @@
 """Trajectory optimization by gradients of a whole motion, with any optimizer of optax.
 
-The gradient is backpropagated through all steps, including contacts. Limits are kept by projection:
-after each iteration the controls are clipped.
+Projected gradient descent (D. Bertsekas, On the Goldstein-Levitin-Polyak gradient projection
+method, IEEE Transactions on Automatic Control, 1976): the gradient is backpropagated through all
+steps, including contacts, and after each iteration the controls are clipped to their limits.
 """
 
 from typing import Any, NamedTuple
@@ -27,7 +28,8 @@ class Shot(NamedTuple):
       ctrl: the best controls found, (steps, nu).
       cost: cost of their motion, ().
       history: the cost before each iteration and after the last, (iterations + 1,).
-      slope: largest entry of the last gradient, without controls held by a limit, ().
+      slope: largest absolute entry of the last gradient, without controls that are held at a limit
+        (projected gradient), ().
       last: the controls of the next iteration, (steps, nu), to continue from.
       memory: state of the optimizer for the next iteration.
     """
@@ -87,16 +89,16 @@ def shoot(
         best, least = jnp.where(better, u, best), jnp.where(better, cost, least)
         held = ((u <= lower) & (gradient > 0)) | ((u >= upper) & (gradient < 0))
         slope = jnp.max(jnp.where(held, 0, jnp.abs(gradient)), initial=0)
-        # a motion that diverged has no gradient: return to the best controls
+        # A motion that diverged has no gradient: continue from the best controls.
         gradient = jnp.where(jnp.isfinite(gradient), gradient, 0)
         with relaxed_promotion():
             change, memory = optimizer.update(gradient, memory, u)
-        there = jnp.where(jnp.isfinite(cost), u, best) + change
-        return (jnp.clip(there, lower, upper), memory, best, least, slope), cost
+        next_ctrl = jnp.where(jnp.isfinite(cost), u, best) + change
+        return (jnp.clip(next_ctrl, lower, upper), memory, best, least, slope), cost
 
-    nothing = jnp.full((), jnp.inf, ctrl.dtype)
+    infinite = jnp.full((), jnp.inf, ctrl.dtype)
     memory = optimizer.init(ctrl) if memory is None else memory
-    start = (ctrl, memory, ctrl, nothing, nothing)
+    start = (ctrl, memory, ctrl, infinite, infinite)
     (last, memory, best, least, slope), history = lax.scan(
         iterate, start, None, length=iterations + 1
     )

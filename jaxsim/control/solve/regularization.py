@@ -40,13 +40,18 @@ def next_regularization(
 def regularized_policy(
     solve: Callable[[jax.Array], Policy], before: Policy, mu: jax.Array
 ) -> tuple[Policy, jax.Array]:
-    """Return the policy with the smallest regularization, starting from `mu`, with which all
-    systems are solvable.
+    """Return a policy and its regularization, raised from `mu` until all systems are solvable.
+
+    Each failure multiplies the regularization by 10. The search ends at MAX_REGULARIZATION; then
+    `policy.good` is false.
 
     Args:
       solve: regularization -> policy.
       before: a policy of the same shapes.
       mu: the initial regularization, ().
+
+    Returns:
+      The policy, and the regularization it was computed with, ().
     """
 
     def increase_mu(state: tuple) -> tuple:
