@@ -95,19 +95,19 @@ class Pyramid:
         # Frictionless contacts contribute their normal row.
         size, zero = len(r), jnp.zeros_like(r[0])
         push, cost, stiff = (zero,) * 3 if self.normal is None else self.normal.at(r[0])
-        force, weight = [zero] * size, [[zero] * size for _ in range(size)]
+        force, curvature = [zero] * size, [[zero] * size for _ in range(size)]
         # Each pair of edges contributes to the normal and to one tangent: an arrow matrix.
         for k in range(1, size):
             mu, edges = self.mu[k], self.edges(k)
             up, down = edges.at(r[0] + mu * r[k]), edges.at(r[0] - mu * r[k])
             push = push + up.force + down.force
             cost = cost + up.cost + down.cost
-            stiff = stiff + up.weight + down.weight
+            stiff = stiff + up.curvature + down.curvature
             force[k] = mu * (up.force - down.force)
-            weight[0][k] = weight[k][0] = mu * (up.weight - down.weight)
-            weight[k][k] = mu * mu * (up.weight + down.weight)
-        force[0], weight[0][0] = push, stiff
-        return CostDerivatives(force, cost, weight)
+            curvature[0][k] = curvature[k][0] = mu * (up.curvature - down.curvature)
+            curvature[k][k] = mu * mu * (up.curvature + down.curvature)
+        force[0], curvature[0][0] = push, stiff
+        return CostDerivatives(force, cost, curvature)
 
     def reach(self, r: list) -> list:
         """Return the largest force of each tangent at a constant sum of its edges, `[ncon, *W]`."""
@@ -186,7 +186,7 @@ class Elliptic:
         size, mu = len(r), self.mu[0]
         if size == 1:
             one = OneSided(self.D[0]).at(r[0])
-            return CostDerivatives([one.force], one.cost, [[one.weight]])
+            return CostDerivatives([one.force], one.cost, [[one.curvature]])
         # Coordinates of the unit cone, and the zone of each contact.
         U = self._scaled(r)
         N, T = U[0], _length(U[1:])
@@ -233,17 +233,17 @@ class Elliptic:
         """Compute the second derivatives of the cost, symmetric."""
         # Hessian of the normal, and of the quadratic zone.
         size, mu = len(unit), self.mu[0]
-        weight = [[jnp.zeros_like(gap)] * size for _ in range(size)]
-        weight[0][0] = quad[0] + Dm * mu * mu
+        curvature = [[jnp.zeros_like(gap)] * size for _ in range(size)]
+        curvature[0][0] = quad[0] + Dm * mu * mu
         # Cone surface: outer product of the gradient, plus the curvature of the cone across it.
-        bend = -mu * gap / jnp.where(T > 0, T, 1.0)
+        across = -mu * gap / jnp.where(T > 0, T, 1.0)
         for j in range(1, size):
-            weight[0][j] = weight[j][0] = -Dm * mu * unit[j] * mu * self.mu[j]
+            curvature[0][j] = curvature[j][0] = -Dm * mu * unit[j] * mu * self.mu[j]
             for k in range(1, j + 1):
-                curve = mu * mu * unit[j] * unit[k] + bend * (float(j == k) - unit[j] * unit[k])
+                curve = mu * mu * unit[j] * unit[k] + across * (float(j == k) - unit[j] * unit[k])
                 w = Dm * curve * self.mu[j] * self.mu[k]
-                weight[j][k] = weight[k][j] = w + quad[j] if j == k else w
-        return weight
+                curvature[j][k] = curvature[k][j] = w + quad[j] if j == k else w
+        return curvature
 
     def lines(self, r: list, v: list) -> "list[OneSidedLine | ConeLine]":
         """Restrict the cost of each contact to r + step v, `[ncon, *W]`."""
@@ -263,7 +263,7 @@ class Elliptic:
             UV=_dot(U, V),
             VV=_dot(V, V),
             slope=_dot(r, weighted),
-            bend=_dot(v, weighted),
+            curvature=_dot(v, weighted),
             mu=mu,
             Dm=self._stiffness(mu > 0),
             alone=None if self.flat is None else (self.flat, normal),
@@ -292,7 +292,7 @@ class ConeLine(NamedTuple):
     """Elliptic cones along a line `[ncon, *W]`, see `Elliptic`.
 
     With N = mu r0 and U = friction r, N = N0 + step N1 and U'U = UU + 2 step UV + step^2 VV.
-    `slope` and `bend` belong to the quadratic zone; `alone` has the mask of frictionless contacts,
+    `slope` and `curvature` belong to the quadratic zone; `alone` has the mask of frictionless contacts,
     and their normals.
     """
 
@@ -302,7 +302,7 @@ class ConeLine(NamedTuple):
     UV: jax.Array
     VV: jax.Array
     slope: jax.Array
-    bend: jax.Array
+    curvature: jax.Array
     mu: jax.Array
     Dm: jax.Array
     alone: tuple[jax.Array, OneSidedLine] | None
@@ -321,10 +321,10 @@ class ConeLine(NamedTuple):
         per_T = jnp.where(apart, 1 / jnp.where(apart, T, 1.0), 0)
         dT = (self.UV + step * self.VV) * per_T
         gap, dgap = N - mu * T, self.N1 - mu * dT
-        bend = self.Dm * (dgap * dgap - gap * mu * (self.VV - dT * dT) * per_T)
+        on_cone = self.Dm * (dgap * dgap - gap * mu * (self.VV - dT * dT) * per_T)
         # Combine the zones: quadratic below, zero above.
-        first = jnp.where(below, self.slope + step * self.bend, self.Dm * gap * dgap)
-        second = jnp.where(below, self.bend, bend)
+        first = jnp.where(below, self.slope + step * self.curvature, self.Dm * gap * dgap)
+        second = jnp.where(below, self.curvature, on_cone)
         first, second = jnp.where(free, 0, first), jnp.where(free, 0, second)
         if self.alone is None:
             return first, second
@@ -356,7 +356,7 @@ class ConeLine(NamedTuple):
         dT = square / jnp.where(length > 0, length, 1.0)
         dgap = step * self.N1 - mu * dT
         middle = 0.5 * self.Dm * dgap * (2 * start.gap + dgap)
-        lowest = step * (self.slope + 0.5 * step * self.bend)
+        lowest = step * (self.slope + 0.5 * step * self.curvature)
         below = 0.5 * self.Dm * (end.depth**2 - start.depth**2)
         # Terms of gap^2, which the quadratic zone has too.
         leaves = -0.5 * self.Dm * start.gap**2

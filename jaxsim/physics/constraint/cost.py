@@ -9,7 +9,7 @@ function (dry friction) or the squared distance to an elliptic cone (cone.py). F
 
 The line search evaluates derivatives of s(r + step v) repeatedly. `along` precomputes their
 coefficients once per line, so that an evaluation costs a few operations per row; `lines` returns
-the same row by row, for our own kernels (solver/kernel/).
+the same row by row, for the Pallas kernels (solver/kernel/).
 """
 
 from typing import Any, NamedTuple
@@ -25,25 +25,26 @@ from jaxsim.transforms.materialize import materialize
 
 
 class CostDerivatives(NamedTuple):
-    """Contribution of a block of rows at a residual.
+    """Cost of a block of rows at a residual, with its first and second derivative.
 
     Attributes:
       force: -ds/dr: `[n, *W]`, or a list over the contact basis.
       cost: `[n, *W]`.
-      weight: d2s/dr2: `[n, *W]`, or for contacts a symmetric matrix of `[n, *W]` as nested lists.
+      curvature: d2s/dr2: `[n, *W]`, or for contacts a symmetric matrix of `[n, *W]` as nested lists.
     """
 
     force: Any
     cost: Any
-    weight: Any
+    curvature: Any
 
 
 class SummedLine(NamedTuple):
-    """Cost along a line as a sum over rows.
+    """Cost along a line, summed over rows.
 
     Attributes:
-      rows: has `derivatives(step)`: the first and second with respect to the step, `[n, *W]`, and
-        `num_crossed(step)`: 1 where the cost is not one quadratic from step 0 to there, else 0.
+      rows: costs of the rows. `derivatives(step)` returns the first and second derivative of each
+        row with respect to the step, `[n, *W]`; `num_crossed(step)` 1 where the cost of a row is
+        not one quadratic from step 0 to there, else 0, `[n, *W]`.
       axis: axis of its arrays that indexes the rows.
       used: number of rows up to the last active one, int scalar, or None for all.
     """
@@ -71,11 +72,11 @@ class Parabola(NamedTuple):
     """Quadratic along a line: its derivatives at step 0, `[1, *W]` where rows are summed."""
 
     slope: jax.Array
-    bend: jax.Array
+    curvature: jax.Array
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
         """Return the first and second derivative, `[1, *W]`."""
-        return self.slope + step * self.bend, self.bend
+        return self.slope + step * self.curvature, self.curvature
 
     def num_crossed(self, step: Array) -> Array:
         """Return zero: a parabola has one piece."""
@@ -83,7 +84,7 @@ class Parabola(NamedTuple):
 
     def change(self, step: Array) -> Array:
         """Return the change of the cost from step 0."""
-        return step * (self.slope + 0.5 * step * self.bend)
+        return step * (self.slope + 0.5 * step * self.curvature)
 
 
 @node()
@@ -117,9 +118,9 @@ class OneSided:
 
     def at(self, r: Array) -> CostDerivatives:
         """Evaluate force, cost and curvature at a residual `[n, *W]`."""
-        weight = jnp.where(r < 0, self.D, 0)
-        force = -weight * r
-        return CostDerivatives(force, -0.5 * force * r, weight)
+        curvature = jnp.where(r < 0, self.D, 0)
+        force = -curvature * r
+        return CostDerivatives(force, -0.5 * force * r, curvature)
 
     def line(self, r: Array, v: Array) -> "OneSidedLine":
         """Restrict the cost of each row to r + step v."""
@@ -139,35 +140,36 @@ class OneSided:
 
 
 class OneSidedLine(NamedTuple):
-    """Rows `[n, *W]` that are active where r + step v < 0; slope and bend are D r v and D v v."""
+    """Rows `[n, *W]` that are active where r + step v < 0; slope and curvature are D r v and
+    D v v."""
 
     r: jax.Array
     v: jax.Array
     slope: jax.Array
-    bend: jax.Array
+    curvature: jax.Array
 
     def derivatives(self, step: Array) -> tuple[Array, Array]:
         """Return derivatives of each row's cost with respect to the step, `[n, *W]`."""
         pushes = self.r + step * self.v < 0
         return (
-            jnp.where(pushes, self.slope + step * self.bend, 0),
-            jnp.where(pushes, self.bend, 0),
+            jnp.where(pushes, self.slope + step * self.curvature, 0),
+            jnp.where(pushes, self.curvature, 0),
         )
 
     def num_crossed(self, step: Array) -> Array:
         """Return 1 where a row becomes active or inactive, else 0, `[n, *W]`."""
         changes = (self.r < 0) != (self.r + step * self.v < 0)
-        return jnp.where(changes & (self.bend > 0), 1, 0).astype(self.r.dtype)
+        return jnp.where(changes & (self.curvature > 0), 1, 0).astype(self.r.dtype)
 
     def change(self, step: Array) -> Array:
         """Return the change of each row's cost from step 0, `[n, *W]`, without cancellation."""
         r = self.r + step * self.v
         pushed, pushes = self.r < 0, r < 0
-        same = step * (self.slope + 0.5 * step * self.bend)
+        same = step * (self.slope + 0.5 * step * self.curvature)
         # Rows that change state have v != 0.
         per_v = 1 / jnp.where(self.v != 0, self.v, 1.0)
-        begins = 0.5 * self.bend * (r * per_v) ** 2
-        ends = -0.5 * self.bend * (self.r * per_v) ** 2
+        begins = 0.5 * self.curvature * (r * per_v) ** 2
+        ends = -0.5 * self.curvature * (self.r * per_v) ** 2
         return jnp.where(pushed, jnp.where(pushes, same, ends), jnp.where(pushes, begins, 0))
 
 
@@ -189,8 +191,8 @@ class Huber:
         D, floss = self.D, self.floss
         inside = jnp.abs(D * r) < floss
         force = jnp.where(inside, -D * r, jnp.where(D > 0, -jnp.sign(r) * floss, 0))
-        bend = 0.5 * floss * floss / jnp.where(D > 0, D, 1.0)
-        cost = jnp.where(inside, 0.5 * D * r * r, jnp.where(D > 0, jnp.abs(r) * floss - bend, 0))
+        offset = 0.5 * floss * floss / jnp.where(D > 0, D, 1.0)
+        cost = jnp.where(inside, 0.5 * D * r * r, jnp.where(D > 0, jnp.abs(r) * floss - offset, 0))
         return CostDerivatives(force, cost, jnp.where(inside, D, 0))
 
     def lines(self, r: Array, v: Array) -> "list[HuberLine]":
@@ -207,12 +209,13 @@ class Huber:
 
 
 class HuberLine(NamedTuple):
-    """Rows of dry friction `[n, *W]`: slope and bend are D r v and D v v, within the bound."""
+    """Rows of dry friction `[n, *W]`: slope and curvature are D r v and D v v, within
+    the bound."""
 
     r: jax.Array
     v: jax.Array
     slope: jax.Array
-    bend: jax.Array
+    curvature: jax.Array
     D: jax.Array
     floss: jax.Array
 
@@ -222,8 +225,8 @@ class HuberLine(NamedTuple):
         inside = jnp.abs(self.D * r) < self.floss
         beyond = jnp.where(self.D > 0, jnp.sign(r) * self.floss * self.v, 0)
         return (
-            jnp.where(inside, self.slope + step * self.bend, beyond),
-            jnp.where(inside, self.bend, 0),
+            jnp.where(inside, self.slope + step * self.curvature, beyond),
+            jnp.where(inside, self.curvature, 0),
         )
 
     def num_crossed(self, step: Array) -> Array:
@@ -238,7 +241,7 @@ class HuberLine(NamedTuple):
         start, end = self._zone(self.r), self._zone(r)
         same = jnp.where(
             start == 0,
-            step * (self.slope + 0.5 * step * self.bend),
+            step * (self.slope + 0.5 * step * self.curvature),
             start * self.floss * step * self.v,
         )
         return jnp.where(start == end, same, cost.at(r).cost - cost.at(self.r).cost)

@@ -83,13 +83,13 @@ def list_cone_hessians(d: Data) -> Data:
     r = ConstraintProblem(d.M, d.qfrc_smooth, d.rows).residual(d.qacc)[-1]
     free, below = contact.cost.zones(r)
     bends = (contact.cost.D[0] > 0) & ~free & ~below
-    weight, dim = contact.cost.at(r).weight, d.found.contacts.dim
+    curvature, dim = contact.cost.at(r).curvature, d.found.contacts.dim
     none = jnp.zeros_like(r[0])
     parts = [none] * H_SIZE
     for size in (n for n in (3, 4, 6) if n <= len(r)):
         for i, j in np.ndindex(size, size):
             k = i * size + j
-            parts[k] = jnp.where(bends & (dim == size), weight[i][j], parts[k])
+            parts[k] = jnp.where(bends & (dim == size), curvature[i][j], parts[k])
     return d.replace(contact=d.contact.replace(H=gather_listed(d, parts)))
 
 

@@ -122,7 +122,7 @@ class ConstraintProblem:
     def hessian(self, pieces: list[CostDerivatives], H: AnySymmetric) -> AnySymmetric:
         """Return H + J' W J, with W the curvature of the cost; the Hessian if H is M."""
         for block, piece in zip(self.rows.blocks, pieces, strict=True):
-            H = block.J.add_gram(H, piece.weight)
+            H = block.J.add_gram(H, piece.curvature)
         return H
 
     def inertia(self) -> Symmetric:

@@ -72,7 +72,8 @@ def cone_row_states(
     bends = (of.D[0] > 0) & ~free & ~below
     # The cone Hessian is reported in the middle zone only.
     hessian = jnp.stack(
-        [jnp.stack([jnp.where(bends, a, 0) for a in row], axis=1) for row in piece.weight], axis=1
+        [jnp.stack([jnp.where(bends, a, 0) for a in row], axis=1) for row in piece.curvature],
+        axis=1,
     )
     return (
         join_contacts(state, [zone] * size),

@@ -98,19 +98,19 @@ class RowMemory(NamedTuple):
     Attributes:
       order: ids of the active rows in order, then of the others, int32 `[n]`.
       J: Jacobians of the active rows `[n, basis, width]`, padded to the tiles of the Hessian.
-      force, weight: their forces, and the lower triangles of their curvature, row by row.
+      force, curvature: their forces, and the lower triangles of their curvature, row by row.
     """
 
     order: Output
     J: Output
     force: Output
-    weight: Output
+    curvature: Output
 
 
 class MemoryOfDofs(NamedTuple):
     """Scratch memory of rows with one nonzero: their curvature `[width]`."""
 
-    weight: Output
+    curvature: Output
 
 
 def row_memory(rows: RowInputs, nv: int) -> RowMemory | MemoryOfDofs:
@@ -172,9 +172,9 @@ class OfDofs(NamedTuple):
     def push(self, piece: CostDerivatives) -> Array:
         """Compute J' f along the dofs, and store the curvature for `add_gram`."""
         # Store the curvature by dof; `add_gram` reads it tile by tile.
-        place, end = lane_indices(len(piece.weight)), self.own.weight.shape[0]
+        place, end = lane_indices(len(piece.curvature)), self.own.curvature.shape[0]
         synchronize_lanes()  # all lanes have read the values of the previous iteration
-        store(self.own.weight, place, value=piece.weight, where=place < end)
+        store(self.own.curvature, place, value=piece.curvature, where=place < end)
         synchronize_lanes()
         return self.sign * piece.force
 
@@ -188,10 +188,10 @@ class OfDofs(NamedTuple):
         side = len(H[0][0])
         place = lane_indices(side)
         there = (place[:, None] == place[None, :]) & act
-        weight = [load_part(self.own.weight, i, side) for i in range(len(H))]
+        curvature = [load_part(self.own.curvature, i, side) for i in range(len(H))]
         return [
             [row[0] + jnp.where(there, w[None, :], 0), *row[1:]]
-            for row, w in zip(H, weight, strict=True)
+            for row, w in zip(H, curvature, strict=True)
         ]
 
 
@@ -265,13 +265,13 @@ class OfBasis(NamedTuple):
         contacts, basis = self._of_contacts, range(len(self.aref))
         # Store forces and lower triangles of the curvature, one row per lane.
         force = piece.force if contacts else [piece.force]
-        weight = piece.weight if contacts else [[piece.weight]]
+        curvature = piece.curvature if contacts else [[piece.curvature]]
         lane, n = lane_indices(len(force[0])), self.own.J.shape[0]
         synchronize_lanes()  # all lanes have read the values of the previous iteration
         for p in basis:
             store(self.own.force, lane, p, value=force[p], where=lane < n)
-        for k, w in enumerate(weight[p][q] for p in basis for q in range(p + 1)):
-            store(self.own.weight, lane, k, value=w, where=lane < n)
+        for k, w in enumerate(curvature[p][q] for p in basis for q in range(p + 1)):
+            store(self.own.curvature, lane, k, value=w, where=lane < n)
         synchronize_lanes()
 
         # Sum over the rows with a nonzero force.
@@ -287,7 +287,7 @@ class OfBasis(NamedTuple):
         """Add J' W J to H where `act` is true, with the curvature stored by `push`."""
         # Rows without curvature contribute nothing.
         basis = range(len(self.aref))
-        normal = piece.weight[0][0] if self._of_contacts else piece.weight
+        normal = piece.curvature[0][0] if self._of_contacts else piece.curvature
 
         def row(k: Array, H: Tiles) -> Tiles:
             side = len(H[0][0])
@@ -295,9 +295,9 @@ class OfBasis(NamedTuple):
             # Rank-1 updates of the upper tiles, one per row of the contact basis.
             for p in basis:
                 # Row p of W J.
-                weight = [self.own.weight[k, _lower(max(p, q)) + min(p, q)] for q in basis]
+                curvature = [self.own.curvature[k, _lower(max(p, q)) + min(p, q)] for q in basis]
                 right = [
-                    sum(w * a for w, a in zip(weight, column, strict=True))
+                    sum(w * a for w, a in zip(curvature, column, strict=True))
                     for column in zip(*J, strict=True)
                 ]
                 H = [
