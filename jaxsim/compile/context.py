@@ -29,7 +29,7 @@ from jaxsim.spelling import remedy
 
 @dataclass(eq=False)
 class ExpansionState:
-    """State shared by a model and all models attached to it while elements are added.
+    """Attached models and number of added elements, shared with the models that are attached.
 
     Attributes:
       models: attached models as they are written, by path; None for an invalid one.
@@ -54,11 +54,14 @@ class Compilation(Products):
       frames: poses of frames in their bodies, computed so far.
       resources: files, by the path of the model that they belong to and its files in memory.
       written_out: file of each skin whose values have been written to its element.
-      copied: plain copies of attributes: elements in order of rows, and the column (columns.py).
+      copied: (elements, column) of attributes that were copied unchanged to a field (columns.py),
+        for write/write_back.py; the elements are in the order of the field's rows.
       known_inertia: inertias of all bodies of the original tree, by id; None if not computed.
-      growth, depth: shared state of attached models; nesting depth of this one.
+      expansion, depth: state shared with attached models; nesting depth of this one.
       flexcomp_sections: the section for each kind of element that flexcomps are expanded to.
-      twist_places: the last twist body that was added after a body of the world (rod_twist.py).
+      last_twist_body: for each body of the world, the last body that was added after it for the
+        twist of a rod (compile/flex/rod_twist.py).
+      _attached_settings: compiler settings of attached models, by their origin.
     """
 
     spec: Spec
@@ -74,11 +77,11 @@ class Compilation(Products):
     written_out: dict[SpecElement, str] = field(default_factory=dict)
     copied: list[tuple[list[SpecElement], Any]] = field(default_factory=list)
     known_inertia: list[KnownInertia] | None = None
-    growth: ExpansionState = field(default_factory=ExpansionState)
+    expansion: ExpansionState = field(default_factory=ExpansionState)
     depth: int = 0
     flexcomp_sections: dict[str, SpecElement] = field(default_factory=dict)
-    twist_places: dict[SpecElement, SpecElement] = field(default_factory=dict)
-    _foreign: dict[Origin, Settings] = field(default_factory=dict)
+    last_twist_body: dict[SpecElement, SpecElement] = field(default_factory=dict)
+    _attached_settings: dict[Origin, Settings] = field(default_factory=dict)
 
     def settings_of(self, element: SpecElement | None) -> Settings:
         """Return the compiler settings of an element: the model's, or those of the model it was
@@ -86,14 +89,16 @@ class Compilation(Products):
         origin = element.origin if element is not None else None
         if origin is None:
             return self.settings
-        if origin not in self._foreign:
-            self._foreign[origin] = Settings.of(origin.compiler)
-        return self._foreign[origin]
+        if origin not in self._attached_settings:
+            self._attached_settings[origin] = Settings.of(origin.compiler)
+        return self._attached_settings[origin]
 
     def use_radians(self) -> None:
         """Switch the angles of the spec to radians, for all models that it came from."""
         self.settings = replace(self.settings, degree=False)
-        self._foreign = {o: replace(s, degree=False) for o, s in self._foreign.items()}
+        self._attached_settings = {
+            o: replace(s, degree=False) for o, s in self._attached_settings.items()
+        }
 
     def fault(self, element: SpecElement | None, message: str) -> None:
         """Report a fault of an element; the message gives the fault and the remedy."""
@@ -118,7 +123,7 @@ class Compilation(Products):
                 )
             ids.setdefault(name, i)
 
-    def find(self, kind: str, name: str | None, element: SpecElement, attr: str) -> int:
+    def resolve_name(self, kind: str, name: str | None, element: SpecElement, attr: str) -> int:
         """Return the id of a named object, or -1; report an unknown name with the nearest known
         one."""
         known = self.ids.get(kind, {})
@@ -128,11 +133,11 @@ class Compilation(Products):
         self.fault(element, f"{attr}='{name}' names no {kind} of this model{end}")
         return -1
 
-    def find_own(self, kind: str, element: SpecElement, attr: str) -> int:
+    def resolve_attribute(self, kind: str, element: SpecElement, attr: str) -> int:
         """Return the id of the object that `attr` of the element names, -1 if the attribute is
         absent."""
         name = element.get(attr)
-        return -1 if name is None else self.find(kind, name, element, attr)
+        return -1 if name is None else self.resolve_name(kind, name, element, attr)
 
 
 @dataclass(frozen=True)

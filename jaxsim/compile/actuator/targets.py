@@ -30,13 +30,13 @@ def actuator_target(c: Compilation, e: SpecElement, t: ActuatorType) -> Transmis
         return Transmission(TrnType.UNDEFINED, -1)
     (attr,) = given
     kind, what = _TARGETS[attr]
-    first, second = c.find_own(what, e, attr), -1
+    first, second = c.resolve_attribute(what, e, attr), -1
     if kind == TrnType.SLIDERCRANK:
         second = _slider(c, e)
     elif e.own("slidersite") or e.own("cranklength") is not None:
         c.fault(e, "slidersite and cranklength need cranksite; remove them")
     if kind == TrnType.SITE:
-        second = c.find_own("site", e, "refsite")
+        second = c.resolve_attribute("site", e, "refsite")
     elif e.own("refsite"):
         c.fault(e, "refsite needs site; remove it")
     if t.gaintype == GainType.SO3:
@@ -67,7 +67,7 @@ def _slider(c: Compilation, e: SpecElement) -> int:
         c.fault(e, "a slider-crank needs slidersite, the site of the slider")
     if not e.get("cranklength") > 0:
         c.fault(e, f"cranklength='{e.get('cranklength'):g}' must be positive")
-    return c.find_own("site", e, "slidersite")
+    return c.resolve_attribute("site", e, "slidersite")
 
 
 def _check_orientation(

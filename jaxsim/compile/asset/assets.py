@@ -45,8 +45,8 @@ def material(c: Compilation, element: SpecElement) -> int:
     own = element.get("material")
     mesh = c.ids["mesh"].get(element.get("mesh"))
     if own is None and mesh is not None:
-        return c.find_own("material", c.elements["mesh"][mesh], "material")
-    return c.find_own("material", element, "material")
+        return c.resolve_attribute("material", c.elements["mesh"][mesh], "material")
+    return c.resolve_attribute("material", element, "material")
 
 
 def geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:

@@ -105,7 +105,7 @@ def hfield_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geo
         c.fault(element, "both hfield and mesh give its shape; remove one of them")
     if element.get("fromto") is not None:
         c.fault(element, "fromto is for capsules, cylinders, boxes and ellipsoids; use pos")
-    dataid = c.find_own("hfield", element, "hfield")
+    dataid = c.resolve_attribute("hfield", element, "hfield")
     if dataid < 0:
         return unknown_geometry(kind)
     x, y, top, base = c.fields["hfield_size"][dataid]

@@ -45,7 +45,7 @@ def _textures(c: Compilation, element: SpecElement) -> list[int]:
     """Return the texture in each role, -1 for none; `texture` alone gives the color."""
     found = [-1] * len(_TEXTURE_ROLES)
     for role, (source, attr) in roles(element).items():
-        found[_TEXTURE_ROLES.index(role)] = c.find_own("texture", source, attr)
+        found[_TEXTURE_ROLES.index(role)] = c.resolve_attribute("texture", source, attr)
     return found
 
 

@@ -151,7 +151,7 @@ def _check(c: Compilation, element: SpecElement, skin: Skin) -> None:
     total = np.zeros(nvertex)
     for bone in skin.bones:
         if bone.body not in c.ids["body"]:
-            c.find("body", bone.body, element, "a bone's body")
+            c.resolve_name("body", bone.body, element, "a bone's body")
             continue
         if len(bone.vertid) != len(bone.weight) or not len(bone.vertid):
             raise AssetError(

@@ -44,7 +44,9 @@ def cameras(c: Compilation) -> None:
     f.update(
         ncam=len(elements),
         cam_bodyid=owners(c.bodies, "cameras"),
-        cam_targetbodyid=np.array([c.find_own("body", e, "target") for e in elements], np.int32),
+        cam_targetbodyid=np.array(
+            [c.resolve_attribute("body", e, "target") for e in elements], np.int32
+        ),
         cam_pos=np.array([pose.pos for pose in poses]).reshape(-1, 3),
         cam_quat=np.array([pose.quat for pose in poses]).reshape(-1, 4),
         cam_fovy=np.array([e.get("fovy") for e in elements], float),

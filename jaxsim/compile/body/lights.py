@@ -52,9 +52,13 @@ def lights(c: Compilation) -> None:
     c.fields.update(
         nlight=len(elements),
         light_bodyid=owners(c.bodies, "lights"),
-        light_targetbodyid=np.array([c.find_own("body", e, "target") for e in elements], np.int32),
+        light_targetbodyid=np.array(
+            [c.resolve_attribute("body", e, "target") for e in elements], np.int32
+        ),
         light_type=np.array([_light_type(e) for e in elements], np.int32),
-        light_texid=np.array([c.find_own("texture", e, "texture") for e in elements], np.int32),
+        light_texid=np.array(
+            [c.resolve_attribute("texture", e, "texture") for e in elements], np.int32
+        ),
         light_pos=np.array(pos).reshape(-1, 3),
         light_dir=np.array(aim).reshape(-1, 3),
     )

@@ -42,7 +42,7 @@ def _pairs(c: Compilation, elements: list[SpecElement]) -> None:
             continue
         if e.get("condim") not in _CONDIMS:
             c.fault(e, f"condim='{e.get('condim')}' must be 1, 3, 4 or 6")
-        ids = c.find_own("geom", e, "geom1"), c.find_own("geom", e, "geom2")
+        ids = c.resolve_attribute("geom", e, "geom1"), c.resolve_attribute("geom", e, "geom2")
         if min(ids) >= 0:
             bodies = c.fields["geom_bodyid"][list(ids)]
             signature, swap = _signature(*bodies)
@@ -63,7 +63,7 @@ def _pairs(c: Compilation, elements: list[SpecElement]) -> None:
 def _excludes(c: Compilation, elements: list[SpecElement]) -> None:
     found = []
     for e in elements:
-        bodies = c.find_own("body", e, "body1"), c.find_own("body", e, "body2")
+        bodies = c.resolve_attribute("body", e, "body1"), c.resolve_attribute("body", e, "body2")
         if min(bodies) >= 0:
             found.append((_signature(*bodies)[0], e))
     found.sort(key=lambda pair: pair[0])

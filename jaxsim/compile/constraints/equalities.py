@@ -83,9 +83,13 @@ def equalities(c: Compilation) -> None:
 def _bodies(c: Compilation, e: SpecElement) -> tuple[ObjType, int, int]:
     """Return the bodies or the sites of a connect or weld; without body2 the world."""
     if e.own("site1"):
-        return ObjType.SITE, c.find_own("site", e, "site1"), c.find_own("site", e, "site2")
-    second = c.find_own("body", e, "body2") if e.own("body2") else 0
-    return ObjType.BODY, c.find_own("body", e, "body1"), second
+        return (
+            ObjType.SITE,
+            c.resolve_attribute("site", e, "site1"),
+            c.resolve_attribute("site", e, "site2"),
+        )
+    second = c.resolve_attribute("body", e, "body2") if e.own("body2") else 0
+    return ObjType.BODY, c.resolve_attribute("body", e, "body1"), second
 
 
 def _connect(c: Compilation, e: SpecElement) -> Constraint:
@@ -114,7 +118,10 @@ def _weld(c: Compilation, e: SpecElement) -> Constraint:
 
 
 def _joint(c: Compilation, e: SpecElement) -> Constraint:
-    first, second = c.find_own("joint", e, "joint1"), c.find_own("joint", e, "joint2")
+    first, second = (
+        c.resolve_attribute("joint", e, "joint1"),
+        c.resolve_attribute("joint", e, "joint2"),
+    )
     for attr, joint in (("joint1", first), ("joint2", second)):
         if joint >= 0 and c.fields["jnt_type"][joint] not in (JointType.SLIDE, JointType.HINGE):
             c.fault(e, f"{attr}='{e.get(attr)}' must be a hinge or a slide")
@@ -122,7 +129,10 @@ def _joint(c: Compilation, e: SpecElement) -> Constraint:
 
 
 def _tendon(c: Compilation, e: SpecElement) -> Constraint:
-    first, second = c.find_own("tendon", e, "tendon1"), c.find_own("tendon", e, "tendon2")
+    first, second = (
+        c.resolve_attribute("tendon", e, "tendon1"),
+        c.resolve_attribute("tendon", e, "tendon2"),
+    )
     return Constraint(EqType.TENDON, ObjType.UNKNOWN, first, second, _polynomial(e))
 
 
@@ -138,7 +148,7 @@ def _flex(c: Compilation, e: SpecElement) -> Constraint:
 
 def _flex_of(c: Compilation, e: SpecElement) -> int:
     """Return the flex that a constraint names, which must not be rigid."""
-    flex = c.find_own("flex", e, "flex")
+    flex = c.resolve_attribute("flex", e, "flex")
     if flex >= 0 and c.fields["flex_rigid"][flex]:
         c.fault(e, f"flex='{e.get('flex')}' is rigid, so the constraint has no effect; remove it")
     return flex

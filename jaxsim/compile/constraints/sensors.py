@@ -137,7 +137,7 @@ class SensorKind(NamedTuple):
 def _read_object_sensor(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
     """Return a sensor of the one object that an attribute names."""
     return kind.reading(
-        SensorObject(ObjType[kind.target.upper()], c.find_own(kind.target, e, kind.target))
+        SensorObject(ObjType[kind.target.upper()], c.resolve_attribute(kind.target, e, kind.target))
     )
 
 
@@ -152,7 +152,7 @@ def _ball_joint(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReadi
 def _joint_of(
     c: Compilation, e: SpecElement, kind: SensorKind, types: tuple, what: str
 ) -> SensorReading:
-    joint = c.find_own("joint", e, "joint")
+    joint = c.resolve_attribute("joint", e, "joint")
     if joint >= 0 and c.fields["jnt_type"][joint] not in types:
         c.fault(e, f"joint='{e.get('joint')}' must be {what}")
     return kind.reading(SensorObject(ObjType.JOINT, joint))
@@ -160,7 +160,7 @@ def _joint_of(
 
 def _limit(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
     """Return the reading of the limit of a joint or tendon, which must have one."""
-    target = c.find_own(kind.target, e, kind.target)
+    target = c.resolve_attribute(kind.target, e, kind.target)
     limited = c.fields[{"joint": "jnt_limited", "tendon": "tendon_limited"}[kind.target]]
     if target >= 0 and not limited[target]:
         c.fault(e, f"{kind.target}='{e.get(kind.target)}' has no limit; give it a range")
@@ -169,7 +169,7 @@ def _limit(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
 
 def _actuator(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
     """Return the reading of an actuator, one value per force output."""
-    actuator = c.find_own("actuator", e, "actuator")
+    actuator = c.resolve_attribute("actuator", e, "actuator")
     dim = int(c.fields["actuator_outnum"][actuator]) if actuator >= 0 else 1
     return kind.reading(SensorObject(ObjType.ACTUATOR, actuator), dim=dim)
 
@@ -180,7 +180,7 @@ def _object_by_name(c: Compilation, e: SpecElement, typeattr: str, nameattr: str
     if not keyword or not name:
         return NO_OBJECT
     kind = "body" if keyword == "xbody" else keyword
-    return SensorObject(ObjType[keyword.upper()], c.find(kind, name, e, nameattr))
+    return SensorObject(ObjType[keyword.upper()], c.resolve_name(kind, name, e, nameattr))
 
 
 def _frame(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
@@ -190,7 +190,7 @@ def _frame(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
 
 
 def _inside_site(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
-    site = SensorObject(ObjType.SITE, c.find_own("site", e, "site"))
+    site = SensorObject(ObjType.SITE, c.resolve_attribute("site", e, "site"))
     enclosed = e.get("enclosed") == "true"
     datatype = DataType.REAL if enclosed else DataType.POSITIVE
     obj = _object_by_name(c, e, "objtype", "objname")
@@ -211,7 +211,9 @@ def _read_sensor_side(c: Compilation, e: SpecElement, number: str) -> SensorObje
     for what, objtype in _SIDES.items():
         attr = "site" if what == "site" else what + number
         if e.own(attr) and (what != "site" or number == "1"):
-            return SensorObject(objtype, c.find_own("body" if what == "subtree" else what, e, attr))
+            return SensorObject(
+                objtype, c.resolve_attribute("body" if what == "subtree" else what, e, attr)
+            )
     return NO_OBJECT
 
 
@@ -223,13 +225,13 @@ def _between_sides(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorRe
 
 
 def _projection(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
-    site = SensorObject(ObjType.SITE, c.find_own("site", e, "site"))
+    site = SensorObject(ObjType.SITE, c.resolve_attribute("site", e, "site"))
     return kind.reading(site, _camera(c, e))
 
 
 def _camera(c: Compilation, e: SpecElement) -> SensorObject:
     """Return the camera whose pixels a sensor counts."""
-    camera = c.find_own("camera", e, "camera")
+    camera = c.resolve_attribute("camera", e, "camera")
     if camera >= 0 and np.any(c.fields["cam_resolution"][camera] <= 0):
         c.fault(e, f"camera='{e.get('camera')}' needs a resolution, in pixels")
     return SensorObject(ObjType.CAMERA, camera)
@@ -257,7 +259,7 @@ def _rangefinder(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorRead
         pixels = c.fields["cam_resolution"][obj.objid] if obj.objid >= 0 else np.ones(1)
         rays = int(np.prod(pixels, dtype=np.int64))
     else:
-        obj, rays = SensorObject(ObjType.SITE, c.find_own("site", e, "site")), 1
+        obj, rays = SensorObject(ObjType.SITE, c.resolve_attribute("site", e, "site")), 1
     return kind.reading(obj, dim=rays * _width(bits, RayDataField), intprm=(bits, 0, 0))
 
 
@@ -296,9 +298,9 @@ def _read_global_sensor(c: Compilation, e: SpecElement, kind: SensorKind) -> Sen
 def _tactile(c: Compilation, e: SpecElement, kind: SensorKind) -> SensorReading:
     """Return the reading of three values per mesh vertex; the sensor uses the contacts of its
     body."""
-    f, mesh = c.fields, c.find_own("mesh", e, "mesh")
+    f, mesh = c.fields, c.resolve_attribute("mesh", e, "mesh")
     vertices = int(f["mesh_vertnum"][mesh]) if mesh >= 0 else 0
-    geom = c.find_own("geom", e, "geom")
+    geom = c.resolve_attribute("geom", e, "geom")
     touches = (f["geom_contype"] | f["geom_conaffinity"]) != 0
     if geom >= 0 and not np.any(touches[f["geom_bodyid"] == f["geom_bodyid"][geom]]):
         c.fault(e, f"geom='{e.get('geom')}': its body has no geom with contype or conaffinity")

@@ -39,7 +39,15 @@ _DEFAULT_WIDTH, _DEFAULT_RGBA = 0.003, (0.5, 0.5, 0.5, 1.0)
 
 
 class PathObject(NamedTuple):
-    """An object on a path: its type, its id or -1, and its parameter."""
+    """An object on a path.
+
+    Attributes:
+      kind: its type.
+      objid: its id, -1 for a pulley or an unknown name.
+      prm: coefficient of a joint, id of the side site of a geom or -1, divisor of a pulley, 0 for a
+        site.
+      element: its element.
+    """
 
     kind: WrapType
     objid: int
@@ -84,21 +92,21 @@ def tendons(c: Compilation) -> None:
 
 
 def _joint(c: Compilation, _: SpecElement, w: SpecElement) -> PathObject:
-    joint = c.find_own("joint", w, "joint")
+    joint = c.resolve_attribute("joint", w, "joint")
     if joint >= 0 and c.fields["jnt_type"][joint] not in (JointType.SLIDE, JointType.HINGE):
         c.fault(w, f"joint='{w.get('joint')}' must be a hinge or a slide")
     return PathObject(WrapType.JOINT, joint, float(w.get("coef")), w)
 
 
 def _site(c: Compilation, _: SpecElement, w: SpecElement) -> PathObject:
-    return PathObject(WrapType.SITE, c.find_own("site", w, "site"), 0.0, w)
+    return PathObject(WrapType.SITE, c.resolve_attribute("site", w, "site"), 0.0, w)
 
 
 _WRAP_TYPE_OF_GEOM = {GeomType.SPHERE: WrapType.SPHERE, GeomType.CYLINDER: WrapType.CYLINDER}
 
 
 def _geom(c: Compilation, _: SpecElement, w: SpecElement) -> PathObject:
-    geom, side = c.find_own("geom", w, "geom"), c.find_own("site", w, "sidesite")
+    geom, side = c.resolve_attribute("geom", w, "geom"), c.resolve_attribute("site", w, "sidesite")
     kind = _WRAP_TYPE_OF_GEOM.get(c.fields["geom_type"][geom]) if geom >= 0 else WrapType.SPHERE
     if kind is None:
         c.fault(
@@ -180,7 +188,7 @@ def _springlength(c: Compilation, e: SpecElement) -> tuple[float, float]:
         return AUTOMATIC_LENGTH, AUTOMATIC_LENGTH
     low, high = np.atleast_1d(given)[[0, -1]]
     if low > high:
-        c.fault(e, f"springlength='{low:g} {high:g}' must not fall")
+        c.fault(e, f"springlength='{low:g} {high:g}': the first length must not exceed the second")
     return float(low), float(high)
 
 
@@ -246,21 +254,22 @@ def _pattern(c: Compilation, paths: list[list[PathObject]]) -> None:
     owner = {WrapType.SITE: "site_bodyid", WrapType.JOINT: "jnt_bodyid"}
     rows, trees = [], []
     for path in paths:
-        held = [w for w in path if w.kind != WrapType.PULLEY]
-        bodies = [f[owner.get(w.kind, "geom_bodyid")][w.objid] for w in held]
+        objects = [w for w in path if w.kind != WrapType.PULLEY]
+        bodies = [f[owner.get(w.kind, "geom_bodyid")][w.objid] for w in objects]
         if path[0].kind == WrapType.JOINT:
-            dofs = [f["jnt_dofadr"][[w.objid for w in held]]]
+            dofs = [f["jnt_dofadr"][[w.objid for w in objects]]]
         else:
             dofs = [above[body] for body in bodies]
         rows.append(np.unique(np.concatenate(dofs)))
-        along = [f["body_treeid"][body] for body in bodies]
-        trees.append(list(dict.fromkeys(int(tree) for tree in along if tree >= 0)))
+        trees_on_path = [f["body_treeid"][body] for body in bodies]
+        trees.append(list(dict.fromkeys(int(tree) for tree in trees_on_path if tree >= 0)))
     size = np.array([len(row) for row in rows], np.int32)
     f.update(
         nJten=int(size.sum()),
         ten_J_rownnz=size,
         ten_J_rowadr=(np.cumsum(size) - size).astype(np.int32),
         ten_J_colind=np.concatenate([*rows, np.zeros(0)]).astype(np.int32),
+        # mjModel stores at most two trees per tendon; tendon_treenum has the full number.
         tendon_treenum=np.array([len(ids) for ids in trees], np.int32),
         tendon_treeid=np.array([(*ids, -1, -1)[:2] for ids in trees], np.int32).reshape(-1, 2),
     )

@@ -40,7 +40,7 @@ def attach(c: Compilation) -> None:
     for attach_element in [
         element for element in c.spec.walk() if element.tag in ("attach", "flexcomp")
     ]:
-        if c.growth.elements > MAX_ELEMENTS:
+        if c.expansion.elements > MAX_ELEMENTS:
             break
         if attach_element.tag == "flexcomp":
             expand_flexcomp(c, attach_element)
@@ -122,7 +122,7 @@ def _read_name(c: Compilation, model: SpecElement) -> AttrValue | None:
 
 def _read_spec_once(c: Compilation, model: SpecElement) -> Spec | None:
     """Return the model in a file as it is written; read once."""
-    known = c.growth.models
+    known = c.expansion.models
     path = c.spec.path_of(model.get("file"))
     if path not in known:
         try:
@@ -146,7 +146,7 @@ def _read(c: Compilation, model: SpecElement) -> Spec | None:
         )
         return None
     spec = written.copy()
-    inner = Compilation(spec=spec, problems=c.problems, growth=c.growth, depth=c.depth + 1)
+    inner = Compilation(spec=spec, problems=c.problems, expansion=c.expansion, depth=c.depth + 1)
     for expand in (read_settings, classes, attach, replicate_elements):
         expand(inner)
     return spec

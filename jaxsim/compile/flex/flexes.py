@@ -97,12 +97,12 @@ def _flex(c: Compilation, i: int, e: SpecElement, pose: Reference | None) -> Fle
     if len(c.problems) > before or pose is None:
         return None
     names = (e.get("body") or "").split()
-    vertbody = np.array([c.find("body", name, e, "body") for name in names], int)
+    vertbody = np.array([c.resolve_name("body", name, e, "body") for name in names], int)
     vert = _coordinates(e, "vertex", len(vertbody))
     if len(vertbody) == 1:
         vertbody = np.repeat(vertbody, len(vert))
     nodes = (e.get("node") or "").split()
-    nodebody = np.array([c.find("body", name, e, "node") for name in nodes], int)
+    nodebody = np.array([c.resolve_name("body", name, e, "node") for name in nodes], int)
     node = _coordinates(e, "nodecoord", len(nodebody))
     elem = np.array(e.get("element"), int).reshape(-1, e.get("dim") + 1)
     if len(c.problems) > before:
@@ -175,7 +175,9 @@ def _columns(c: Compilation, flexes: Sequence[Flex]) -> None:
 def _materials(c: Compilation, f: Flex) -> np.ndarray:
     """Return the material of each element: -1 for none, one for all, or one each."""
     names = str(f.element.get("material") or "").split()
-    found = np.array([c.find("material", name, f.element, "material") for name in names], int)
+    found = np.array(
+        [c.resolve_name("material", name, f.element, "material") for name in names], int
+    )
     if len(names) not in (0, 1, len(f.elem)):
         c.fault(
             f.element,

@@ -97,7 +97,7 @@ def _add_to_world(c: Compilation, e: SpecElement, body: SpecElement) -> None:
     for ancestor in e.ancestors():
         if ancestor.tag == "body":
             top = ancestor
-    before = c.twist_places.get(top, top)
+    before = c.last_twist_body.get(top, top)
     siblings = top.holder
     if siblings.tag == "frame":
         undo = frame_pose(c, top).inverse()
@@ -105,4 +105,4 @@ def _add_to_world(c: Compilation, e: SpecElement, body: SpecElement) -> None:
         body.unframed = True
     # A rod in the world itself is still in the tree here, after the bodies of its points.
     siblings.adopt(body, siblings.children.index(before) + 1)
-    c.twist_places[top] = body
+    c.last_twist_body[top] = body

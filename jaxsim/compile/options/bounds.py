@@ -27,8 +27,8 @@ def fits_bounds(c: Compilation, element: SpecElement | None, what: str, count: i
 
 def count_elements(c: Compilation, element: SpecElement, by: int) -> bool:
     """Count elements added to the model; return False, and report a fault, if they are too many."""
-    c.growth.elements += by
-    if c.growth.elements <= MAX_ELEMENTS:
+    c.expansion.elements += by
+    if c.expansion.elements <= MAX_ELEMENTS:
         return True
     c.fault(element, f"the model grows beyond {MAX_ELEMENTS} elements here; reduce the count")
     return False

@@ -73,7 +73,7 @@ def _tuples(c: Compilation, tuples: list[SpecElement]) -> None:
     ids = []
     for e, objtype in zip(entries, types, strict=True):
         kind = "body" if objtype == ObjType.XBODY else objtype.name.lower()
-        ids.append(c.find(kind, e.get("objname"), e, "objname"))
+        ids.append(c.resolve_name(kind, e.get("objname"), e, "objname"))
     c.fields.update(
         ntuple=len(tuples),
         ntupledata=len(entries),

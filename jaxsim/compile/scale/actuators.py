@@ -95,11 +95,12 @@ def _scale(
     if forces and (element.tag == "plugin" or not (gains[1] and biases[1])):
         c.fault(element, "it cannot be scaled with what it drives; use <frame scaling='geometry'>")
         return
+    # Scale all entries, then restore the dimensionless ones.
     pure = _dimensionless_entries(gains[0], biases[0], gain, bias)
     for row, units in (gains, biases, dynamics):
         _multiply(row, units or "1", scale, angular)
-    for row, column, number in pure:
-        row[column] = number
+    for row, column, value in pure:
+        row[column] = value
     for name, units in _FIELDS.items():
         _multiply(np.atleast_2d(f[name].T).T[i], units, scale, angular)
 
@@ -132,7 +133,8 @@ def _scale_controls(
 def _dimensionless_entries(
     gainprm: np.ndarray, biasprm: np.ndarray, gain: GainType, bias: BiasType
 ) -> list[tuple[np.ndarray, int, float]]:
-    """Return the parameters that are dimensionless by their sign: row, column, number.
+    """Return (row, column, value) of the parameters whose sign makes them dimensionless, to be
+    restored after the rows are scaled.
 
     A positive third bias is a damping ratio; a negative peak force of a muscle selects a default.
     """

@@ -23,15 +23,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-_INITIAL_DAMPING, _MIN_DAMPING, _MAX_DAMPING = (
-    1e-3,
-    1e-10,
-    1e6,
-)  # damping: initial value, and its limits
-_MIN_DAMPING_FACTOR, _FIRST_DAMPING_INCREASE = (
-    0.2,
-    2.0,
-)  # largest decrease after a good step, first increase after a bad one
+# Damping: initial value, and its limits.
+_INITIAL_DAMPING, _MIN_DAMPING, _MAX_DAMPING = 1e-3, 1e-10, 1e6
+_MIN_DAMPING_FACTOR = 0.2  # largest decrease of the damping after an accepted step
+_FIRST_DAMPING_INCREASE = 2.0  # factor after the first of several rejected steps
 _MAX_BLOCK_RATIO = 4  # a block has this many times as many rows as columns
 _CONVERGENCE_POWER = 0.8  # exponent of the machine epsilon: relative decrease that counts as none
 
@@ -47,8 +42,9 @@ class Solution(NamedTuple):
       history: the cost before each iteration, NaN after the last, (iterations,).
       iterations: number of iterations, ().
       converged: no step lowers the cost; else the iterations were exhausted, ().
-      triangle: R of a QR decomposition of (J, r) at `x`, which contains all information of J and r
-        on the covariance, (n + 1, n + 1) or as many rows as there are; None if J was not computed.
+      triangle: R of a QR decomposition of (J, r) at `x`, from which the covariance is computed:
+        R'R = (J, r)'(J, r); (n + 1, n + 1) or as many rows as there are; None if J was not
+        computed.
     """
 
     x: jax.Array
@@ -60,7 +56,21 @@ class Solution(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """State of many searches; leading axes of searches."""
+    """State of many searches; leading axes of searches.
+
+    Attributes:
+      x: the accepted point, (n,).
+      tried: the trial point, (n,).
+      promised: decrease of the cost that the linear model predicts for the step to it, ().
+      cost: cost of `x`, ().
+      damping: damping of the next step, ().
+      more: factor of the damping after the next rejected step (Nielsen's nu), ().
+      scale: D, the largest norms of the columns so far, (n,).
+      triangle: R of a QR decomposition of (J, r) at `x`.
+      history: as in Solution.
+      k: number of evaluations, ().
+      done: whether the search has ended, () bool.
+    """
 
     x: jax.Array
     tried: jax.Array
@@ -149,18 +159,19 @@ def search_many(
 
 
 def _initial_search(x: jax.Array, rows: int, iterations: int) -> _Search:
+    """Return the state before the first evaluation, at which the start itself is tried."""
     side = x.size + 1
-    number = x.dtype
+    dtype = x.dtype
     return _Search(
         x=x,
         tried=x,
-        promised=jnp.zeros((), number),
-        cost=jnp.full((), jnp.inf, number),
-        damping=jnp.full((), _INITIAL_DAMPING, number),
-        more=jnp.full((), _FIRST_DAMPING_INCREASE, number),
+        promised=jnp.zeros((), dtype),
+        cost=jnp.full((), jnp.inf, dtype),
+        damping=jnp.full((), _INITIAL_DAMPING, dtype),
+        more=jnp.full((), _FIRST_DAMPING_INCREASE, dtype),
         scale=jnp.zeros_like(x),
-        triangle=jnp.zeros((min(rows, side), side), number),
-        history=jnp.full((iterations,), jnp.nan, number),
+        triangle=jnp.zeros((min(rows, side), side), dtype),
+        history=jnp.full((iterations,), jnp.nan, dtype),
         k=jnp.zeros((), jnp.int32),
         done=jnp.zeros((), bool),
     )
@@ -194,7 +205,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     hoped = _predicted_decrease(J, before, step)
     tried, step = chart.apply_change(x, step)
     least = jnp.where(take, cost, s.cost)
-    # a bound may limit a step to nothing: this is no convergence
+    # Test the unlimited step: a step that bounds shorten to zero is not convergence.
     ended = (begun & small) | (hoped <= tolerance * least) | (damping > _MAX_DAMPING)
     new = _Search(
         x=x,
@@ -250,6 +261,13 @@ def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _damped_step(J: jax.Array, r: jax.Array, scale: jax.Array, damping: jax.Array) -> jax.Array:
-    """Return the step for a damping, (n,)."""
+    """Return the damped step p, (n,): D p = -V S / (S^2 + damping) U' r, by the singular value
+    decomposition of J D^-1 (module docstring).
+
+    Args:
+      J, r: Jacobian (m, n) and residual (m,), or the columns of their triangle.
+      scale: D, (n,).
+      damping: ().
+    """
     U, S, Vt = jnp.linalg.svd(J / scale[None], full_matrices=False)
     return -(S * (U.T @ r) / (S * S + damping)) @ Vt / scale

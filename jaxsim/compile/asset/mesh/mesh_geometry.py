@@ -28,7 +28,7 @@ def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geome
         c.fault(element, "shellinertia is for primitive shapes; set inertia='shell' of the mesh")
     if element.get("fromto") is not None:
         c.fault(element, "fromto is for capsules, cylinders, boxes and ellipsoids; use pos")
-    dataid = c.find_own("mesh", element, "mesh")
+    dataid = c.resolve_attribute("mesh", element, "mesh")
     if dataid < 0:
         return unknown_geometry(kind)
     mesh = c.meshes[dataid]
@@ -57,7 +57,7 @@ def fit_primitive(c: Compilation, element: SpecElement, kind: GeomType) -> Geome
     if kind not in TO_INERTIA:
         c.fault(element, f"a {kind.name.lower()} cannot be fitted to a mesh; use a solid shape")
         return unknown_geometry(kind)
-    dataid = c.find_own("mesh", element, "mesh")
+    dataid = c.resolve_attribute("mesh", element, "mesh")
     if dataid < 0:
         return unknown_geometry(kind)
     mesh = c.meshes[dataid]
