@@ -96,7 +96,7 @@ def _mesh_sdf_jvp(primals: tuple, tangents: tuple) -> tuple[ContactPoints, Conta
 def _search_faces(a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields) -> SdfSearchResult:
     """Return the contacts in the frames of the `sdf` geoms."""
     pair = pair_of(a, b, assets.fields)
-    corners, there = assets.faces.of(a)
+    corners, there = assets.faces.corners_of(a)
     corners = tuple(pair.to_second(corner) for corner in corners)
     # Faces that may reach into the other geom, compacted by sorting.
     reaching = there & may_reach(corners, pair.b)

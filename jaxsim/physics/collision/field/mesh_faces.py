@@ -21,6 +21,8 @@ CORNERS_PER_FACE = 3
 class Faces:
     """Faces of some meshes, in lists padded to the longest one.
 
+    Tables `[n, *1]` have a last axis of length 1 if there are worlds, else none.
+
     Attributes:
       most: length of the lists (static).
       row: index of each geom's mesh among these, `[ngeom, *1]`.
@@ -35,19 +37,19 @@ class Faces:
     corner: tuple[jax.Array, ...]
     vertex: Vec
 
-    def of(self, geoms: PlacedGeoms) -> tuple[tuple[Vec, ...], Array]:
+    def corners_of(self, geoms: PlacedGeoms) -> tuple[tuple[Vec, ...], Array]:
         """Return the faces of the meshes of geoms `[n, *W]`.
 
         Returns:
-          The three corners in the frames of the meshes, `[most, n, *W]` each, and which of them
-          exist, bool.
+          The three corners in the frames of the meshes, `[most, n, *W]` each, and which faces
+          exist, `[most, n, *W]` bool.
         """
         # Mesh of each geom, and addresses of its faces in the padded lists.
         row = gather(self.row, geoms.id)
         row, number = add_slot_axis((row, gather(self.number, row)))
-        place = per_slot(np.arange(self.most), row[0])
+        slot = per_slot(np.arange(self.most), row[0])
         shape = self.most, *row.shape[1:]
-        flat = (self.most * row + place).reshape(-1, *shape[2:])
+        flat = (self.most * row + slot).reshape(-1, *shape[2:])
         # Positions of the vertices of each corner.
         corners = []
         for corner in self.corner:
@@ -55,7 +57,7 @@ class Faces:
             worlds = jnp.broadcast_shapes(index.shape[1:], self.vertex.shape[1:])
             found = gather(self.vertex, jnp.broadcast_to(index, (len(index), *worlds)))
             corners.append(found.map(lambda c: c.reshape(*shape[:2], *c.shape[1:])))
-        return tuple(corners), jnp.asarray(place < number)
+        return tuple(corners), jnp.asarray(slot < number)
 
 
 def sdf_mesh_faces(m: Model) -> Faces:

@@ -47,8 +47,8 @@ class SeparatingAxis(NamedTuple):
 
     by_edges: jax.Array  # it is a cross product of edges, else a face normal
     of_first: jax.Array  # the reference face belongs to the first box
-    against: jax.Array  # the reference face is on the negative side of its axis
-    turned: jax.Array  # the incident face is on the negative side of its axis
+    reference_negative: jax.Array  # the reference face is on the negative side of its axis
+    incident_negative: jax.Array  # the incident face is on the negative side of its axis
     edge1: jax.Array  # axes of the edges
     edge2: jax.Array
     face: jax.Array  # axis of the reference face
@@ -107,13 +107,15 @@ def _search_axes(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
 
     # Incident face: the face of the other box whose normal is most opposed to that of the reference
     # face.
-    against = (
+    reference_negative = (
         jnp.where(of_first, choose_static(face, pos.parts), -choose_static(face, seen.parts)) < 0
     )
     slopes = select_where(of_first, choose_static(face, rows), choose_static(face, cols)).parts
     opposing, _ = _argmax_first([jnp.abs(s) for s in slopes])
-    turned = (choose_static(opposing, slopes) > 0) ^ against
-    return pack_digits((by_edges, of_first, against, turned, edge1, edge2, face, opposing))
+    incident_negative = (choose_static(opposing, slopes) > 0) ^ reference_negative
+    return pack_digits(
+        (by_edges, of_first, reference_negative, incident_negative, edge1, edge2, face, opposing)
+    )
 
 
 def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
@@ -194,12 +196,12 @@ class _Facing(NamedTuple):
         base, other = select_where(search.of_first, a, b), select_where(search.of_first, b, a)
         z, x, y = permute_parts(base.rot.cols, search.face)
         size_z, size_x, size_y = permute_parts(base.size.parts, search.face)
-        z = select_where(search.against, -z, z)
+        z = select_where(search.reference_negative, -z, z)
         origin = base.pos + z.scale(size_z)
 
         w, u, v = permute_parts(other.rot.cols, search.opposing)
         size_w, size_u, size_v = permute_parts(other.size.parts, search.opposing)
-        to_face = other.pos - origin + w.scale(jnp.where(search.turned, -size_w, size_w))
+        to_face = other.pos - origin + w.scale(jnp.where(search.incident_negative, -size_w, size_w))
 
         def to_face_frame(p: Vec) -> Vec:
             """Transform a direction to the coordinates of the reference face."""
@@ -226,7 +228,7 @@ def _clip(center: Vec, across: Vec, along: Vec, size_x: Array, size_y: Array) ->
     Its edges are clipped at the sides x = +-size_x (Sutherland and Hodgman, Reentrant polygon
     clipping, CACM 1974); then the remaining edges, including those along these sides, at y =
     +-size_y. The rectangle is grown slightly, so that edges which coincide, as those of equal boxes
-    in a stack, are inside whatever the rounding.
+    in a stack, are inside independent of rounding.
 
     Returns:
       Points `[16, n, *W]`, along the boundary in MuJoCo's order, and which of them exist.
@@ -301,7 +303,7 @@ def _interleave(*lists: PyTree) -> PyTree:
 
 def _compact_points(points: Vec, exists: Array) -> tuple[Vec, Array]:
     """Compact the existing points, in order, into the first of MOST slots."""
-    place = per_slot(np.arange(_MAX_CLIPPED_CORNERS), points.x[0]).astype(np.int32)
+    slot = per_slot(np.arange(_MAX_CLIPPED_CORNERS), points.x[0]).astype(np.int32)
     count = jnp.zeros_like(exists[:1], jnp.int32)
     packed = points.map(lambda a: jnp.zeros_like(a[:_MAX_CLIPPED_CORNERS]))
 
@@ -309,8 +311,8 @@ def _compact_points(points: Vec, exists: Array) -> tuple[Vec, Array]:
         """Append a point if it exists."""
         count, packed = state
         point, some = add_slot_axis(item)
-        packed = select_where(some & (count == place), point, packed)
+        packed = select_where(some & (count == slot), point, packed)
         return (count + some.astype(jnp.int32), packed), None
 
     (count, packed), _ = lax.scan(put, (count, packed), (points, exists))
-    return packed, jnp.asarray(place < count)
+    return packed, jnp.asarray(slot < count)

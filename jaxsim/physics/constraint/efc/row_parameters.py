@@ -34,7 +34,8 @@ _ROW_PARAMETERS = {
 }
 _DRY_FRICTION_TYPES = (ConstraintType.FRICTION_DOF, ConstraintType.FRICTION_TENDON)
 _LIMIT_TYPES = (ConstraintType.LIMIT_JOINT, ConstraintType.LIMIT_TENDON)
-_EQUALITY_ROWS = {EqType.CONNECT: 3, EqType.WELD: 6}  # of an equality that shares one impedance
+# Rows per constraint whose impedance is that of the norm of all their residuals.
+_EQUALITY_ROWS = {EqType.CONNECT: 3, EqType.WELD: 6}
 
 
 def efc_kbip(m: Model, d: Data) -> Array:
@@ -48,12 +49,12 @@ def efc_kbip(m: Model, d: Data) -> Array:
       `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the order of `ConstraintRows`.
     """
     like = d.qvel
-    none = jnp.zeros((0, 4, *like.shape[1:]), like.dtype)
-    blocks = [_broadcast_numbers(_block_law(m, block), like) for block in d.rows.single]
-    single = gather_static(jnp.concatenate([none, *blocks]), d.rows.order)
+    empty = jnp.zeros((0, 4, *like.shape[1:]), like.dtype)
+    blocks = [_stack_columns(_block_law(m, block), like) for block in d.rows.single]
+    single = gather_static(jnp.concatenate([empty, *blocks]), d.rows.order)
     if d.rows.contact is None or d.found is None:
         return single
-    rows = jnp.stack([_broadcast_numbers(row, like) for row in _contact_law(m, d)], axis=1)
+    rows = jnp.stack([_stack_columns(row, like) for row in _contact_law(m, d)], axis=1)
     return jnp.concatenate([single, rows.reshape(-1, *rows.shape[2:])])
 
 
@@ -82,7 +83,7 @@ def _position_minus_margin(m: Model, block: SingleRows) -> Array:
 
 
 def _impedance_and_slope(solimp: tuple[Array, ...], violation: Array) -> tuple[Array, Array]:
-    """Impedance at a violation, and its derivative."""
+    """Return the impedance at a violation, and its derivative."""
     ones = (jnp.ones_like(violation),)
     return jax.jvp(lambda r: impedance(solimp, r), (violation,), ones)
 
@@ -101,7 +102,7 @@ def _contact_law(m: Model, d: Data) -> list[list[Array]]:
     return [[*normal, slope], *[[*friction, slope]] * (len(cost.mu) - 1)]
 
 
-def _broadcast_numbers(numbers: list[Array], like: Array) -> Array:
-    """Four numbers of n rows as `[n, 4, *W]`, for all worlds."""
+def _stack_columns(columns: list[Array], like: Array) -> Array:
+    """Stack four columns `[n, *W]` to `[n, 4, *W]`, broadcast to the worlds of `like`."""
     worlds = like.shape[1:]
-    return jnp.stack([jnp.broadcast_to(a, (len(numbers[0]), *worlds)) for a in numbers], axis=1)
+    return jnp.stack([jnp.broadcast_to(a, (len(columns[0]), *worlds)) for a in columns], axis=1)
