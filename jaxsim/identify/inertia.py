@@ -44,15 +44,17 @@ def from_body(mass, ipos, iquat, inertia) -> np.ndarray:
         triangle inequality or meet it with equality.
     """
     mass, ipos, iquat, inertia = (np.asarray(a, np.float64) for a in (mass, ipos, iquat, inertia))
-    central = inertia.sum() / 2 - inertia
-    if not (mass > 0 and (central > 0).all()):
+    principal_moments = inertia.sum() / 2 - inertia
+    if not (mass > 0 and (principal_moments > 0).all()):
         raise ValueError(
             f"inertia: expected a positive mass and moments of which no two sum to the third or "
             f"less, got mass {mass:g} and moments {inertia}; give the body a volume"
         )
     axes = np.asarray(quat_to_mat(iquat), np.float64)
-    second = (axes * (central / mass)) @ axes.T
-    upper = np.linalg.cholesky(second[::-1, ::-1])[::-1, ::-1]  # L of L L', upper
+    second_moments = (axes * (principal_moments / mass)) @ axes.T
+    # Upper triangular factor L of L L': Cholesky of the matrix with rows and columns reversed,
+    # reversed back.
+    upper = np.linalg.cholesky(second_moments[::-1, ::-1])[::-1, ::-1]
     diagonal = np.log(np.diag(upper))
     return np.array(
         [np.log(mass) / 2, *diagonal, upper[0, 1], upper[1, 2], upper[0, 2], *ipos], np.float64
@@ -73,8 +75,8 @@ def to_body(theta: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Arra
     """
     mass = jnp.exp(2 * theta[0])
     upper = _upper(theta)
-    quat, central = principal(mass * (upper @ upper.T))
-    return mass, theta[7:], quat, jnp.sum(central) - central
+    quat, principal_moments = principal(mass * (upper @ upper.T))
+    return mass, theta[7:], quat, jnp.sum(principal_moments) - principal_moments
 
 
 def physical_values(theta: jax.Array) -> jax.Array:
@@ -82,13 +84,14 @@ def physical_values(theta: jax.Array) -> jax.Array:
     `PHYSICAL_NAMES`."""
     mass = jnp.exp(2 * theta[0])
     upper = _upper(theta)
-    second = mass * (upper @ upper.T)
-    inertia = jnp.trace(second) * jnp.eye(3, dtype=theta.dtype) - second
+    second_moments = mass * (upper @ upper.T)
+    inertia = jnp.trace(second_moments) * jnp.eye(3, dtype=theta.dtype) - second_moments
     off = [inertia[i, j] for i, j in OFF_DIAGONAL_PAIRS]
     return jnp.concatenate([mass[None], theta[7:], jnp.diag(inertia), jnp.stack(off)])
 
 
 def _upper(theta: jax.Array) -> jax.Array:
+    """Return the upper triangle L of the second moments per mass, L L', (3, 3)."""
     d, (s12, s23, s13) = jnp.exp(theta[1:4]), theta[4:7]
     zero = jnp.zeros_like(s12)
     rows = ((d[0], s12, s13), (zero, d[1], s23), (zero, zero, d[2]))

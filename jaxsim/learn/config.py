@@ -19,7 +19,7 @@ from jaxsim.io.config import setting
 
 _MAX_TRAINING_ARRAY = 10_000_000  # largest array dimension, checked before memory is computed
 _MAX_LAYER_WIDTH = 100_000  # largest width of a layer
-_MAX_STORED_TRANSITIONS = 1_000_000_000  # largest number of stored actions
+_MAX_STORED_TRANSITIONS = 1_000_000_000  # largest replay buffer
 _MAX_TRAINING_STEPS = 1_000_000_000_000
 MAX_SEED = 2**31 - 2  # the next seed must be a 32-bit number too
 ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
@@ -130,7 +130,7 @@ class SACForm:
 
 @dataclass(frozen=True)
 class Training:
-    """A training."""
+    """All settings of a training file: task, learner, evaluation, worlds."""
 
     task: str = setting(doc="a name, or 'package.module:Class' of your own")
     algorithm: str = setting("ppo", doc="the learner", choices=("ppo", "sac"))

@@ -12,9 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-_HALF_SIGNIFICAND_BITS = (
-    11  # stored bits of half a significand in single precision: products of halves are exact
-)
+# Stored bits of half a significand in single precision: products of halves are exact.
+_HALF_SIGNIFICAND_BITS = 11
 
 
 def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -39,6 +38,10 @@ def cycle_fraction(high: jax.Array, low: jax.Array, rate: float) -> jax.Array:
 
     Factors are split into parts of 12 bits, whose products are exact (Dekker splitting); whole
     cycles of each product are dropped before the summation.
+
+    Args:
+      high, low: time as two numbers in single precision, () [s].
+      rate: cycles per second [1/s].
     """
     # The time in two parts of at most 12 bits; the rate is divided into three such parts below.
     halves = (

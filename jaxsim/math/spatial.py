@@ -39,10 +39,10 @@ class Spatial(Components):
         """Return the linear velocity, or force."""
         return Vec(*self.parts[3:])
 
-    def cross_motion(self, m: "Spatial") -> "Spatial":
-        """Compute v x m: rate of a motion vector fixed in a frame that moves with v = self."""
+    def cross_motion(self, other: "Spatial") -> "Spatial":
+        """Compute v x `other`: rate of a motion vector fixed in a frame that moves with v = self."""
         w, v = self.rot, self.lin
-        return Spatial.of(w.cross(m.rot), w.cross(m.lin) + v.cross(m.rot))
+        return Spatial.of(w.cross(other.rot), w.cross(other.lin) + v.cross(other.rot))
 
     def cross_force(self, f: "Spatial") -> "Spatial":
         """Compute v x* f: rate of a force vector fixed in a frame that moves with v = self."""
@@ -75,12 +75,12 @@ class Inertia(Components):
         ixx, iyy, izz, ixy, ixz, iyz, hx, hy, hz, mass = self.parts
         w, u = v.rot, v.lin
         h = Vec(hx, hy, hz)
-        turn = Vec(
+        angular = Vec(
             ixx * w.x + ixy * w.y + ixz * w.z,
             ixy * w.x + iyy * w.y + iyz * w.z,
             ixz * w.x + iyz * w.y + izz * w.z,
         )
-        return Spatial.of(turn + h.cross(u), u.scale(mass) - h.cross(w))
+        return Spatial.of(angular + h.cross(u), u.scale(mass) - h.cross(w))
 
     @classmethod
     def about(cls, principal: Vec, R: Rot, mass, offset: Vec) -> "Inertia":
@@ -99,16 +99,16 @@ class Inertia(Components):
         h = offset.scale(mass)
 
         # Entry of R diag(principal) R'; the parallel-axis terms follow below.
-        def turn(i: int, j: int):
+        def rotated_entry(i: int, j: int):
             return sx.parts[i] * a.parts[j] + sy.parts[i] * b.parts[j] + sz.parts[i] * c.parts[j]
 
         return cls(
-            turn(0, 0) + h.y * y + h.z * z,
-            turn(1, 1) + h.x * x + h.z * z,
-            turn(2, 2) + h.x * x + h.y * y,
-            turn(0, 1) - h.x * y,
-            turn(0, 2) - h.x * z,
-            turn(1, 2) - h.y * z,
+            rotated_entry(0, 0) + h.y * y + h.z * z,
+            rotated_entry(1, 1) + h.x * x + h.z * z,
+            rotated_entry(2, 2) + h.x * x + h.y * y,
+            rotated_entry(0, 1) - h.x * y,
+            rotated_entry(0, 2) - h.x * z,
+            rotated_entry(1, 2) - h.y * z,
             *h.parts,
             mass,
         )

@@ -51,7 +51,7 @@ def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
       ('arm', None)
     """
     if not hasattr(index, "__index__"):
-        raise ValueError(f"id2name: index: expected a number of a {kind}, got {brief_value(index)}")
+        raise ValueError(f"id2name: index: expected an integer id, got {brief_value(index)}")
     names = _names(m, kind)
     return names[index] or None if 0 <= index < len(names) else None
 
@@ -61,8 +61,8 @@ def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None
     `ctrl`.
 
     Setpoints are "pos" and "vel", a feedforward "ff"; orientations "rx", "ry", "rz" or "qw", "qx",
-    "qy", "qz"; others "voltage" and "pressure". None for a command that the gain scales, and for a
-    position outside the block.
+    "qy", "qz"; others "voltage" and "pressure". None for an input without a name (`CtrlInput.NONE`), such as
+    the control of a motor, and for a position outside the block.
 
     Raises:
       ValueError: there is no such actuator, `actuator` is neither a whole number nor a name, or

@@ -1,6 +1,6 @@
-"""Test for the discrete integrator, under which a step and its solver are one operation.
+"""Test for the integrator `discrete`, whose step solves for the velocity at the end of the step.
 
-It changes the inertia of the solver (integrate/metric.py), the constraint rows
+Springs, dampers and constraints are implicit in it (docs/physics/integrators.md). It changes the inertia of the solver (integrate/metric.py), the constraint rows
 (constraint/impedance.py, constraint/regularize.py) and the meaning of `qacc`: the change of
 velocity over a step divided by its length.
 """

@@ -34,6 +34,7 @@ _SITES = (TrnType.SITE, TrnType.SLIDERCRANK)
 )
 def sleep(c: Compilation) -> None:
     """Set the policy of each tree."""
+    # Tendons with a spring or damper couple trees; over more than two trees any tendon does.
     f = c.fields
     awake = np.zeros(f["ntree"], bool)
     tied = np.full(f["ntree"], -1)  # the tendon that prevents each tree from sleeping
@@ -42,20 +43,26 @@ def sleep(c: Compilation) -> None:
         pulls = any(np.any(f[name][tendon]) for name in _TENDON_FORCE_FIELDS)
         if len(trees) > 2 or (len(trees) == 2 and pulls):
             awake[trees], tied[trees] = True, tendon
+    # Trees that an actuator can move stay awake.
     for actuator in range(f["nactuator"]):
         awake[_actuator_trees(f, actuator, tendons)] = True
+    # Trees of a flex stay awake unless internal forces, or springs of contacts, couple its vertices.
     for flex in c.flexes:
         # MuJoCo checks the stiffness of a rod, which an interpolated rod does not have.
         resists = flex.elastic and (flex.dim > 1 or flex.is_rod)
         if not (resists or _keeps_shape(f, flex.id) or _has_passive_contacts(f, flex.id)):
             awake[_moving_trees(f, flex.bodies)] = True
     policy = np.where(awake, SleepPolicy.AUTO_NEVER, SleepPolicy.AUTO_ALLOWED).astype(np.int32)
+    # The root body of a tree can override its policy.
     for body in c.bodies[1:]:
         keyword = body.element.get("sleep")
         if keyword in _POLICIES:
             tree = f["body_treeid"][body.id]
             if tree < 0 or f["tree_bodyadr"][tree] != body.id:
-                c.fault(body.element, "sleep is for a moving body that is the root of its tree")
+                c.fault(
+                    body.element,
+                    "sleep is for a moving body that is the root of its tree; move it to that body",
+                )
                 continue
             policy[tree] = _POLICIES[keyword]
             if keyword != "never" and tied[tree] >= 0:
@@ -75,8 +82,8 @@ def _keeps_shape(f: dict, flex: int) -> bool:
 
 
 def _has_passive_contacts(f: dict, flex: int) -> bool:
-    """Return whether contacts of a flex are passive, which couple all of it in the inertia of a
-    step."""
+    """Return whether contacts of the flex are springs (`passive`), whose implicit stiffness couples
+    all its vertices in one step."""
     return bool(asks_passive(*(f[f"flex_{what}"][flex] for what in ("passive", "dim", "rigid"))))
 
 

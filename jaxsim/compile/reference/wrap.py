@@ -26,7 +26,7 @@ class Arc(NamedTuple):
 
 
 def wrap(kind: int, radius: float, ends: np.ndarray, side: np.ndarray | None) -> Arc | None:
-    """Return the part of a path that lies on a geom.
+    """Return the part of a path that lies on a geom. Corresponds to `mju_wrap` in MuJoCo.
 
     Args:
       kind: WrapType.SPHERE or WrapType.CYLINDER (along z).
@@ -79,7 +79,7 @@ def _tangent_points(
     ends: np.ndarray, radius: float, side: np.ndarray | None
 ) -> tuple[np.ndarray, float] | None:
     """Return the tangent points (2, 2) and the angle between them, for the path outside of a
-    circle."""
+    circle; None if an end is inside, or the straight segment does not cross the circle."""
     distance = np.linalg.norm(ends, axis=1)
     if (distance < radius).any():
         return None
@@ -99,7 +99,7 @@ def _tangent_points(
 
 def _inside_wrap_point(ends: np.ndarray, radius: float) -> tuple[np.ndarray, float] | None:
     """Return the point of a circle, twice, at which the shortest path through the circle is
-    reflected.
+    reflected; None if an end is inside, or the straight segment meets the circle.
 
     The path meets the circle at equal angles. As the point moves from the direction of one end to
     that of the other, one angle grows and the other shrinks: bisection locates the point of
@@ -134,8 +134,8 @@ def _segment_distance(ends: np.ndarray) -> float:
     square = along @ along
     if square < MINVAL:
         return float(np.linalg.norm(ends[0]))
-    share = np.clip(-(ends[0] @ along) / square, 0.0, 1.0)
-    return float(np.linalg.norm(ends[0] + share * along))
+    fraction = np.clip(-(ends[0] @ along) / square, 0.0, 1.0)
+    return float(np.linalg.norm(ends[0] + fraction * along))
 
 
 def _angle(a: np.ndarray, b: np.ndarray) -> float:

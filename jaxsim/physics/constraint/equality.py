@@ -38,7 +38,8 @@ def connect_rows(m: Model, d: Data) -> SingleRows | None:
 
 
 def welds(m: Model, d: Data) -> SingleRows | None:
-    """Build the rows of welds, which make two frames coincide.
+    """Build the rows of welds, six each, which make two frames coincide: three of position, three of
+    orientation.
 
     residual = (p1 - p2, s vec(q)),   q = q2* q1,   s the torque scale
     vec(q)'  = 1/2 A w,               A x = vec(q2* x q1),   w = w1 - w2
@@ -54,13 +55,13 @@ def welds(m: Model, d: Data) -> SingleRows | None:
     A = _rotation_error_matrix(first.quat, second.quat).map(lambda a: 0.5 * a * scale)
 
     # Second derivative of the quaternion residual, without the acceleration term.
-    w1, w2 = first.turn.velocity, second.turn.velocity
-    w = _subtract(first.turn, second.turn)
+    w1, w2 = first.angular.velocity, second.angular.velocity
+    w = _subtract(first.angular, second.angular)
     velocity = A @ w.velocity
     drift = A @ (w.drift + w1.cross(w2)) - residual.scale(0.25 * w.velocity.dot(w.velocity))
-    turn = PointMotion(A.map(lambda a: a[:, None]) @ w.J, velocity, drift)
+    rotation = PointMotion(A.map(lambda a: a[:, None]) @ w.J, velocity, drift)
     weight = _inverse_weight(m, first.body, second.body, 1)
-    return equality_rows(m, d, ids, _points(m, first, second) + _vector(residual, turn, weight))
+    return equality_rows(m, d, ids, _points(m, first, second) + _vector(residual, rotation, weight))
 
 
 def joint_couplings(m: Model, d: Data) -> SingleRows | None:
@@ -175,7 +176,7 @@ class End(NamedTuple):
     point: Vec
     quat: Quat
     shift: PointMotion
-    turn: PointMotion
+    angular: PointMotion
 
 
 def attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[End, End]:
@@ -188,15 +189,17 @@ def attachments(m: Model, d: Data, ids: np.ndarray) -> tuple[End, End]:
     anchors = [Vec(*(data[:, k + i] for i in range(3))) for k in (0, 3)]
     zero = jnp.zeros_like(data[:, 0])
     upright = Quat(zero + 1, zero, zero, zero)
-    turn = upright
+    quat_in_body = upright
     if m.eq_type[ids[0]] == EqType.WELD:
         anchors.reverse()
-        turn = Quat(*(data[:, 6 + i] for i in range(4)))
-    first = _attach(m, d, ids, m.eq_obj1id[ids], anchors[0], turn)
+        quat_in_body = Quat(*(data[:, 6 + i] for i in range(4)))
+    first = _attach(m, d, ids, m.eq_obj1id[ids], anchors[0], quat_in_body)
     return first, _attach(m, d, ids, m.eq_obj2id[ids], anchors[1], upright)
 
 
-def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, turn: Quat) -> End:
+def _attach(
+    m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, quat_in_body: Quat
+) -> End:
     """Return the frame in a body given by the data, or that of a site."""
     on_site = m.eq_objtype[ids] == ObjType.SITE
     # Sites replace the anchors of bodies.
@@ -204,11 +207,11 @@ def _attach(m: Model, d: Data, ids: np.ndarray, obj: np.ndarray, anchor: Vec, tu
         site = np.where(on_site, obj, 0)
         mask = column(on_site, anchor)
         anchor = select_where(mask, gather_static(m.site_pos, site), anchor)
-        turn = select_where(mask, gather_static(m.site_quat, site), turn)
+        quat_in_body = select_where(mask, gather_static(m.site_quat, site), quat_in_body)
     body = _body(m, ids, obj)
     quat = gather_static(d.xquat, body)
     point = gather_static(d.xpos, body) + quat.rotate(anchor)
-    return End(body, point, quat * turn, *point_motion(m, d, body, point))
+    return End(body, point, quat * quat_in_body, *point_motion(m, d, body, point))
 
 
 def _body(m: Model | Structure, ids: np.ndarray, obj: np.ndarray) -> np.ndarray:

@@ -54,11 +54,11 @@ def limit_terms(
 
     Args:
       m: model.
-      solref, solimp: parameters of the rows, by columns.
-      dist: distance to the limit.
-      margin: distance at which the limit becomes active.
-      speed: rate of change of the distance.
-      invweight: approximate inverse inertia.
+      solref, solimp: parameters of the rows, by columns, `[n, *W]` each.
+      dist: distance to the limit, `[n, *W]` [m or rad].
+      margin: distance at which the limit becomes active, `[n, *W]` [m or rad].
+      speed: rate of change of the distance, `[n, *W]` [m/s or rad/s].
+      invweight: approximate inverse inertia, `[n, *W]` [1/kg or 1/(kg m^2)].
     """
     # Limits are one-sided rows in the distance less the margin.
     beyond = dist - margin

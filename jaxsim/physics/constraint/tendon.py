@@ -18,7 +18,8 @@ from jaxsim.physics.tendon.path import tendon_pattern
 
 
 def tendon_friction(m: Model, d: Data) -> SingleRows | None:
-    """Build the rows of tendons with friction loss (compiled friction loss positive)."""
+    """Build the rows of tendons with `tendon_hasfriction`: a nonzero friction loss at load time, or
+    one that was declared free."""
     tendon = np.flatnonzero(m.tendon_hasfriction & _movable_tendons(m))
     if not len(tendon) or m.opt.disableflags & DisableBit.FRICTIONLOSS:
         return None

@@ -52,16 +52,14 @@ class Look:
       ambient, diffuse, specular: colors of the headlight, (3,).
       background: background color without a skybox, (3,).
       tex_pyramid: pixels of all textures, followed by their mipmaps (pyramid.py), bytes; `tex_data`
-        is
-        the first part, and `replace(tex_data=...)` recomputes the rest.
+        is the first part, and `replace(tex_data=...)` recomputes the rest.
       haze: color of infinite planes near the horizon, with a skybox, (3,).
       fog: color of distant surfaces, (3,); None: no fog.
       znear, zfar: near and far clipping distances, in extents of the model (static).
       haze_part: fraction of the distance to the horizon covered by haze; 0: none (static).
       fogstart, fogend: distances where the fog begins and where it is opaque, in extents (static).
       layers: number of surfaces visible through transparent ones and in mirrors; 0: all surfaces
-        are
-        opaque and without reflection, which is faster (static).
+        are opaque and without reflection, which is faster (static).
       azimuth, elevation, fovy, orthographic: of the default free camera, as for
         `default_free_camera` (static).
       textures: addresses and sizes of the textures (static).
@@ -100,14 +98,13 @@ class Look:
         Args:
           m: the model.
           source: the file, text or Spec of the model, for its `<visual>` settings headlight, map,
-            rgba and
-            global; None: MuJoCo's defaults.
+            rgba and global; None: MuJoCo's defaults.
           fog: whether there is fog. It is off by default in MuJoCo's renderer.
         """
         light = {name: np.full(3, value) for name, value in _DEFAULT_HEADLIGHT.items()}
-        near, far, haze, numbers = ZNEAR, ZFAR, _DEFAULT_HAZE, dict(_DEFAULT_FOG)
-        free, flat = dict(_FREE_CAMERA_DEFAULTS), False
-        mist = {"haze": np.ones(3), "fog": np.zeros(3)}
+        znear, zfar, haze, fog_distances = ZNEAR, ZFAR, _DEFAULT_HAZE, dict(_DEFAULT_FOG)
+        free_camera, orthographic = dict(_FREE_CAMERA_DEFAULTS), False
+        haze_and_fog = {"haze": np.ones(3), "fog": np.zeros(3)}
         if source is not None:
             spec = source if isinstance(source, Spec) else _read(source)
             on = spec.setting("visual", "active", child="headlight") not in ("false", "0")
@@ -115,14 +112,16 @@ class Look:
                 light[name] = np.array(spec.setting("visual", name, child="headlight"), float)
                 light[name] = light[name] * float(on)
             names = ("znear", "zfar", "haze", *_DEFAULT_FOG)
-            near, far, haze, *rest = (float(spec.setting("visual", n, child="map")) for n in names)
-            numbers = dict(zip(_DEFAULT_FOG, rest, strict=True))
-            for name in mist:
-                mist[name] = np.array(spec.setting("visual", name, child="rgba"), float)[:3]
-            free = {
+            znear, zfar, haze, *rest = (
+                float(spec.setting("visual", n, child="map")) for n in names
+            )
+            fog_distances = dict(zip(_DEFAULT_FOG, rest, strict=True))
+            for name in haze_and_fog:
+                haze_and_fog[name] = np.array(spec.setting("visual", name, child="rgba"), float)[:3]
+            free_camera = {
                 n: float(spec.setting("visual", n, child="global")) for n in _FREE_CAMERA_DEFAULTS
             }
-            flat = spec.setting("visual", "orthographic", child="global") in ("true", "1")
+            orthographic = spec.setting("visual", "orthographic", child="global") in ("true", "1")
         dtype = m.qpos0.dtype
         return cls(
             ambient=jnp.asarray(light["ambient"], dtype),
@@ -131,16 +130,16 @@ class Look:
             background=jnp.zeros(3, dtype),
             tex_pyramid=jnp.asarray(_pyramid_of(m.structure)),
             textures=textures_of(m.structure),
-            haze=jnp.asarray(mist["haze"], dtype),
-            fog=jnp.asarray(mist["fog"], dtype) if fog else None,
-            znear=near,
-            zfar=far,
+            haze=jnp.asarray(haze_and_fog["haze"], dtype),
+            fog=jnp.asarray(haze_and_fog["fog"], dtype) if fog else None,
+            znear=znear,
+            zfar=zfar,
             haze_part=haze,
             layers=_MAX_LAYERS if _may_be_clear(m) else 0,
-            fogstart=numbers["fogstart"],
-            fogend=numbers["fogend"],
-            **free,
-            orthographic=flat,
+            fogstart=fog_distances["fogstart"],
+            fogend=fog_distances["fogend"],
+            **free_camera,
+            orthographic=orthographic,
         )
 
     def free_camera(self, m: Model) -> Camera:

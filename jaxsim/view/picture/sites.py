@@ -16,7 +16,6 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 
-_NO_ID = -1
 _SHARED_TABLES = ("type", "bodyid", "dataid", "matid", "group")  # tables that sites have too
 # values of tables that sites do not have
 _SITE_DEFAULTS = {"contype": 0, "conaffinity": 0, "castshadow": 1}
@@ -26,7 +25,7 @@ def visible_sites(s: Structure, sitegroup: tuple[bool, ...]) -> np.ndarray:
     """Return the visible sites, except meshes without faces; larger group numbers count as the
     last."""
     shown = np.array(sitegroup)[np.clip(s.site_group, 0, len(sitegroup) - 1)]
-    mesh = np.where(s.site_type == GeomType.MESH, s.site_dataid, _NO_ID)
+    mesh = np.where(s.site_type == GeomType.MESH, s.site_dataid, -1)
     return np.flatnonzero(shown & ((mesh < 0) | (np.append(s.mesh_facenum, 0)[mesh] > 0)))
 
 
@@ -46,6 +45,7 @@ def add_site_geoms(m: Model, d: Data, sitegroup: tuple[bool, ...]) -> tuple[Mode
         "structure": _structure(m.structure, sitegroup),
         "geom_size": _concatenate(m.geom_size, gather_static(m.site_size, sites)),
         "geom_rgba": _concatenate(m.geom_rgba, gather_static(m.site_rgba, sites)),
+        # 0: no bounding sphere, so that rays test every site (physics/ray/cast.py).
         "geom_rbound": _concatenate(
             m.geom_rbound, jnp.zeros_like(gather_static(m.site_size, sites)[:, 0])
         ),
