@@ -1,4 +1,4 @@
-"""Control limits, and a model whose limits are enforced by the optimizer."""
+"""Control limits, and a model without them for optimizers that enforce the limits themselves."""
 
 import jax
 import jax.numpy as jnp

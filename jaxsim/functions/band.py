@@ -28,7 +28,7 @@ from jaxsim.arrays.array import Array
 
 
 class BandIndices(NamedTuple):
-    """Positions of the entries of the lower triangle, one after another.
+    """Positions of the entries of the lower triangle, in storage order.
 
     Attributes:
       row, col: position in the matrix.

@@ -18,7 +18,7 @@ def muscle_gain(length: Array, vel: Array, lengthrange: Array, acc0: Array, prm:
       length: length of the actuator, () [m].
       vel: its rate of change, () [m/s].
       lengthrange: smallest and largest length, (2,) [m].
-      acc0: acceleration from unit force at qpos0, ().
+      acc0: norm of the acceleration from unit force at qpos0, () [1/kg or 1/(kg m)].
       prm: (range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax), (9,).
     """
     length, vel, acc0 = jnp.asarray(length), jnp.asarray(vel), jnp.asarray(acc0)

@@ -62,7 +62,7 @@ def replace_structure(m: Model, *, contacts: int | None = None, **tables: Any) -
         raise ValueError(
             "replace_structure: tables decide the program: change them outside of jit, vmap, grad"
         )
-    values = {name: _convert_table(m, name, value) for name, value in tables.items()}
+    values = {name: _checked_table(m, name, value) for name, value in tables.items()}
     for name in values.keys() & _LIMIT_RANGES.keys():
         _check_range(m, name, values[name])
     structure = _set_body_masks(m.structure.replace(**values))
@@ -88,7 +88,7 @@ def _set_body_masks(s: Structure) -> Structure:
     return s.replace(**tables) if tables else s
 
 
-def _convert_table(m: Model, name: str, value: Any) -> np.ndarray:
+def _checked_table(m: Model, name: str, value: Any) -> np.ndarray:
     """Return a new table, of the type and shape of the old one."""
     if name not in CHANGEABLE:
         if name in m.fields:
@@ -121,9 +121,8 @@ def _check_range(m: Model, name: str, limited: np.ndarray) -> None:
     if empty.any():
         i = int(np.flatnonzero(empty)[0])
         raise ValueError(
-            f"replace_structure: {describe_object(m, kind, i)}: {name} needs a range, {field}[{i}] "
-            "is "
-            f"{span[i].tolist()}; give it one first: m.replace({field}=...)"
+            f"replace_structure: {describe_object(m, kind, i)}: {name} needs a range, "
+            f"{field}[{i}] is {span[i].tolist()}; give it one first: m.replace({field}=...)"
         )
 
 
@@ -141,8 +140,7 @@ def _set_contact_pairs(m: Model, new: Model, contacts: int | None) -> Model:
     own = {*near_at_start(new, boxes), "nnear", "body_rest", "ncontact"}
     rest = Structure({n: getattr(new.structure, n) for n in new.structure if n not in own})
     bare = new.replace_unchecked({"structure": rest}, native=False)
-    wished = contacts
-    found = with_capacity(bare, wished, m.nnear or None)
-    if wished is None and found.ncontact < m.ncontact:
+    found = with_capacity(bare, contacts, m.nnear or None)
+    if contacts is None and found.ncontact < m.ncontact:
         found = with_capacity(bare, m.ncontact, m.nnear or None)
     return found

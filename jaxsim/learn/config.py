@@ -22,6 +22,7 @@ _MAX_LAYER_WIDTH = 100_000  # largest width of a layer
 _MAX_STORED_TRANSITIONS = 1_000_000_000  # largest replay buffer
 _MAX_TRAINING_STEPS = 1_000_000_000_000
 MAX_SEED = 2**31 - 2  # the next seed must be a 32-bit number too
+_MAX_GRAD_NORM_DOC = "bound of each entry of a gradient (rejax clips entries, not the norm)"
 ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
 
 
@@ -86,7 +87,7 @@ class PPOForm:
     clip_eps: float = setting(0.2, doc="clipping range of the policy ratio", above=0)
     ent_coef: float = setting(0.0, doc="weight of the entropy", least=0)
     vf_coef: float = setting(0.5, doc="weight of the value loss", least=0)
-    max_grad_norm: float = setting(0.5, doc="bound of each entry of a gradient", above=0)
+    max_grad_norm: float = setting(0.5, doc=_MAX_GRAD_NORM_DOC, above=0)
     hidden: tuple[int, ...] = setting(
         (64, 64), doc="widths of the networks", least=1, most=_MAX_LAYER_WIDTH
     )
@@ -119,7 +120,7 @@ class SACForm:
     polyak: float = setting(
         0.99, doc="weight of the old target critic in an update", least=0, most=1
     )
-    max_grad_norm: float = setting(1e6, doc="bound of each entry of a gradient", above=0)
+    max_grad_norm: float = setting(1e6, doc=_MAX_GRAD_NORM_DOC, above=0)
     hidden: tuple[int, ...] = setting(
         (256, 256), doc="widths of the networks", least=1, most=_MAX_LAYER_WIDTH
     )
@@ -155,6 +156,6 @@ class Training:
         doc="policy inputs from a dict of observations; default: all except `privileged...`",
     )
     critic_obs: tuple[str, ...] = setting((), doc="those of the critic; default: all")
-    worlds: WorldsForm = setting(WorldsForm, doc="the worlds")
+    worlds: WorldsForm = setting(WorldsForm, doc="number of worlds, and their wrappers")
     ppo: PPOForm = setting(PPOForm, doc="settings of PPO")
     sac: SACForm = setting(SACForm, doc="settings of SAC")

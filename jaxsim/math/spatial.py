@@ -15,14 +15,14 @@ from jaxsim.math.vector import Vec
 class Spatial(Components):
     """Spatial vector: (angular, linear) velocity, or (torque, force)."""
 
-    names = ("rx", "ry", "rz", "tx", "ty", "tz")
+    names = ("rx", "ry", "rz", "lx", "ly", "lz")
     __slots__ = ()
     rx: jax.Array
     ry: jax.Array
     rz: jax.Array
-    tx: jax.Array
-    ty: jax.Array
-    tz: jax.Array
+    lx: jax.Array
+    ly: jax.Array
+    lz: jax.Array
 
     @classmethod
     def of(cls, rot: Vec, lin: Vec) -> "Spatial":
@@ -40,7 +40,7 @@ class Spatial(Components):
         return Vec(*self.parts[3:])
 
     def cross_motion(self, other: "Spatial") -> "Spatial":
-        """Compute v x `other`: rate of a motion vector fixed in a frame that moves with v = self."""
+        """Compute v x other: rate of a motion vector fixed in a frame that moves with v = self."""
         w, v = self.rot, self.lin
         return Spatial.of(w.cross(other.rot), w.cross(other.lin) + v.cross(other.rot))
 

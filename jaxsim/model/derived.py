@@ -1,4 +1,7 @@
-"""Rules for derived model quantities that the compiler (numpy) and the physics (JAX) share."""
+"""Constants and rules of computed model fields, shared by the compiler (numpy) and the physics.
+
+Also the request for length ranges of actuators, which the compiler makes and the physics serves.
+"""
 
 from dataclasses import dataclass
 
@@ -16,7 +19,8 @@ INFINITE_PLANE = 0.01  # half size used for an infinite plane [m]
 FINITE_PLANE = 0.1  # fraction of its size used for a finite plane
 
 # Semi-axes of the ellipsoid that represents a geom in the fluid model: for each axis, the indices
-# of the sizes that are added. The sizes of all other geom types are the semi-axes themselves.
+# of the sizes that are added; (0, 1): sum of sizes 0 and 1. The sizes of all other geom types are
+# the semi-axes themselves.
 SEMIAXES = {
     GeomType.SPHERE: ((0,), (0,), (0,)),
     GeomType.CAPSULE: ((0,), (0,), (0, 1)),

@@ -61,8 +61,8 @@ def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None
     `ctrl`.
 
     Setpoints are "pos" and "vel", a feedforward "ff"; orientations "rx", "ry", "rz" or "qw", "qx",
-    "qy", "qz"; others "voltage" and "pressure". None for an input without a name (`CtrlInput.NONE`), such as
-    the control of a motor, and for a position outside the block.
+    "qy", "qz"; others "voltage" and "pressure". None for an input without a name
+    (`CtrlInput.NONE`), such as the control of a motor, and for a position outside the block.
 
     Raises:
       ValueError: there is no such actuator, `actuator` is neither a whole number nor a name, or

@@ -63,7 +63,7 @@ from jaxsim.physics.sensor.sensor import sensor_vel as _sensor_vel
 from jaxsim.physics.stage import StageFields, stage
 from jaxsim.physics.tendon.tendon import tendon as _tendon
 
-step = make_public(_step, callbacks=True, short=SLEEP_FAST_PATH)
+step = make_public(_step, callbacks=True, fast_path=SLEEP_FAST_PATH)
 forward = make_public(_forward, callbacks=True)
 inverse = make_public(_inverse, callbacks=True, namespace="jaxsim")
 compare_fwd_inv = make_public(_compare_fwd_inv)

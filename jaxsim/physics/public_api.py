@@ -50,7 +50,7 @@ def make_public(
     *,
     callbacks: Literal[True],
     stage: StageFields | None = None,
-    short: FastPathRule | None = None,
+    fast_path: FastPathRule | None = None,
     namespace: str = "jaxsim.stages",
 ) -> Step: ...
 
@@ -70,7 +70,7 @@ def make_public(
     *,
     callbacks: bool = False,
     stage: StageFields | None = None,
-    short: FastPathRule | None = None,
+    fast_path: FastPathRule | None = None,
     namespace: str = "jaxsim.stages",
     name: str = "",
 ) -> Callable:
@@ -83,7 +83,7 @@ def make_public(
       core: takes unpacked records and arrays `[items, *W]`.
       callbacks: add the argument `callbacks`, which overrides those of the model.
       stage: reads and writes; None: as declared.
-      short: a shorter function for some states; None: none.
+      fast_path: a less expensive function for some states; None: none.
       namespace: the one that exports the function, for messages.
       name: public name; "": that of the core function.
     """
@@ -101,7 +101,7 @@ def make_public(
             ),
         )
 
-    native = batched(core_with_recompute, short)
+    native = batched(core_with_recompute, fast_path)
     program = ProgramCache(native)
 
     @functools.wraps(core)

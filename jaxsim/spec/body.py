@@ -21,8 +21,8 @@ class Body:
     """View of one body: its parent, children and attached elements; created on each request.
 
     `element` is the `<body>`; for the world it is the first `<worldbody>`, or an empty one if there
-    is none. Contents of frames belong to the body around the frames, which `SpecElement.frames`
-    returns.
+    is none. `others` are children with other tags, such as `<plugin>`. Contents of frames belong to
+    the body around the frames, which `SpecElement.frames` returns.
     """
 
     element: SpecElement

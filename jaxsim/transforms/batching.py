@@ -64,11 +64,11 @@ def _evaluate_in_worlds(
 ) -> list[Array]:
     """Evaluate the call for many worlds, the first axis of the arguments that `own` flags."""
     tile = call.tile(size, bool(call.linear))
-    if call.shortcut is None or size == 1:
+    if call.fast_path is None or size == 1:
         return _evaluate_in_tiles(
             leaves, own, size, tile, partial(_call_batch_first, own=own, size=tile, call=call)
         )
-    tile = call.shortcut.call.tile(size, False)
+    tile = call.fast_path.call.tile(size, False)
     return _evaluate_in_tiles(
         leaves, own, size, tile, partial(_call_or_fast_path, own=own, size=tile, call=call)
     )
@@ -77,17 +77,17 @@ def _evaluate_in_worlds(
 def _call_or_fast_path(
     leaves: list[Array], own: list[bool], size: int, call: PhysicsCall
 ) -> list[Array]:
-    """Evaluate a tile of worlds by the shortcut if all of them allow it, else by the full call."""
-    assert call.shortcut is not None
-    holds, short = call.shortcut
-    # Evaluate the condition without derivatives, and branch on whether it holds in every world.
-    (found,) = _call_batch_first(lax.stop_gradient(leaves), own, size, holds)
+    """Evaluate a tile of worlds by the fast path if all of them allow it, else by the full call."""
+    assert call.fast_path is not None
+    valid_in_state, fast = call.fast_path
+    # Evaluate the condition without derivatives, and branch on whether it is true in every world.
+    (found,) = _call_batch_first(lax.stop_gradient(leaves), own, size, valid_in_state)
     tile = call.tile(size, False)
-    long = partial(_call_batch_first, own=own, size=tile, call=call)
+    full = partial(_call_batch_first, own=own, size=tile, call=call)
     results: list[Array] = lax.cond(
         jnp.all(found),
-        lambda: _call_batch_first(leaves, own, size, short),
-        lambda: _evaluate_in_tiles(leaves, own, size, tile, long),
+        lambda: _call_batch_first(leaves, own, size, fast),
+        lambda: _evaluate_in_tiles(leaves, own, size, tile, full),
     )
     return results
 

@@ -59,7 +59,7 @@ KERNEL_PRIMITIVES = frozenset(
     """
     closed_call cond custom_jvp_call custom_linear_solve custom_vjp_call custom_vmap_call
     jit pjit scan while physics bilinear selected put picked placed weighted forest_sums
-    end_of_iteration solution optimization_barrier stop_gradient reshard pvary
+    solver_solution solution optimization_barrier stop_gradient reshard pvary
     """.split()
 )
 

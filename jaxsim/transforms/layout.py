@@ -107,22 +107,23 @@ class FastPathRule(NamedTuple):
     """A less expensive function that is valid in some states, for tiles of worlds of large models.
 
     Attributes:
-      serves: `m -> bool`, whether the model has one.
-      holds: of the same arguments; returns one bool, whether `function` is valid in all worlds.
+      applies_to_model: `m -> bool`, whether the model has one.
+      valid_in_state: of the arguments of `function`; returns one bool, whether `function` is valid
+        in all worlds.
       function: the less expensive function.
     """
 
-    serves: Callable[[Model], bool]
-    holds: Callable
+    applies_to_model: Callable[[Model], bool]
+    valid_in_state: Callable
     function: Callable
 
 
-def batched(core: Callable, short: FastPathRule | None = None) -> Callable:
+def batched(core: Callable, fast_path: FastPathRule | None = None) -> Callable:
     """Make the public function `(m, d, *arrays) -> Data or arrays` of a physics function.
 
     Args:
       core: takes unpacked records and arrays `[items, *W]`, returns a record or arrays.
-      short: a less expensive function that is valid in some states, or None.
+      fast_path: a less expensive function that is valid in some states, or None.
 
     Returns:
       The function of one world; under `vmap` it runs `core` with the worlds last.
@@ -148,14 +149,15 @@ def batched(core: Callable, short: FastPathRule | None = None) -> Callable:
                 return values
             return [jnp.broadcast_to(a, (*a.shape[:-1], number)) for a in values]
 
-        # Bind the call, with a shortcut where the model is large and has one.
-        shortcut = None
-        if short is not None and is_large(args[0]) and short.serves(args[0]):
-            runs = (functools.partial(run, f, []) for f in (short.holds, short.function))
-            shortcut = FastPath(*(PhysicsCall(run, shared, 0, _tile_without_rows) for run in runs))
+        # Bind the call, with a fast path where the model is large and has one.
+        fast_call = None
+        if fast_path is not None and is_large(args[0]) and fast_path.applies_to_model(args[0]):
+            functions = (fast_path.valid_in_state, fast_path.function)
+            runs = (functools.partial(run, f, []) for f in functions)
+            fast_call = FastPath(*(PhysicsCall(run, shared, 0, _tile_without_rows) for run in runs))
         tile = functools.partial(tile_size, args[0])
         call = PhysicsCall(
-            functools.partial(run, core, results), shared, 0, tile, shortcut=shortcut
+            functools.partial(run, core, results), shared, 0, tile, fast_path=fast_call
         )
         values = call(*map(jnp.asarray, leaves))
         return jax.tree.unflatten(results[0], values)

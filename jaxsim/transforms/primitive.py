@@ -60,11 +60,11 @@ class FastPath(NamedTuple):
     """A less expensive call for tiles of worlds that all allow it.
 
     Attributes:
-      holds: call with the same arguments that returns a bool: whether the shortcut is valid.
-      call: the less expensive call; equal results wherever `holds` is true.
+      valid_in_state: call with the same arguments that returns a bool: whether `call` is valid.
+      call: the less expensive call; equal results wherever `valid_in_state` is true.
     """
 
-    holds: "PhysicsCall"
+    valid_in_state: "PhysicsCall"
     call: "PhysicsCall"
 
 
@@ -83,7 +83,7 @@ class PhysicsCall:
       needs: `(avals, worlds, used)` to the arguments on which the used results depend, if this is
         known without tracing.
       made: `(avals, worlds)` to the traced function, if it is known without tracing.
-      shortcut: less expensive call that is tried first for a tile of many worlds, or None.
+      fast_path: less expensive call that is tried first for a tile of many worlds, or None.
     """
 
     def __init__(
@@ -95,13 +95,13 @@ class PhysicsCall:
         results: Callable[[Sequence, int | None], list] | None = None,
         needs: Callable[[Sequence, int | None, Sequence[bool]], list[bool]] | None = None,
         made: Callable[[Sequence, int | None], ClosedJaxpr] | None = None,
-        shortcut: FastPath | None = None,
+        fast_path: FastPath | None = None,
     ) -> None:
         """Store the function; `results`, `needs` and `made` default to tracing it."""
         self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
         self.results = results or self._traced_results
         self.needs, self.made = needs or self._traced_needs, made or self._trace
-        self.shortcut = shortcut
+        self.fast_path = fast_path
         self._derived: dict[tuple, PhysicsCall] = {}
         self._programs: dict[tuple, ClosedJaxpr] = {}
         self._recalled_programs: dict[int, ClosedJaxpr] = {}

@@ -30,7 +30,7 @@ class ProgramCache:
         """Create the cache of compiled functions."""
 
         @bounded_cache(MAX_PROGRAMS)
-        def of(structure: jax.tree_util.PyTreeDef) -> Callable:
+        def program_of(structure: jax.tree_util.PyTreeDef) -> Callable:
             @functools.wraps(function)
             def own(*leaves: Any) -> Any:
                 return function(*jax.tree.unflatten(structure, leaves))
@@ -38,9 +38,9 @@ class ProgramCache:
             del own.__wrapped__  # its signature differs: `own` takes leaves
             return jax.jit(own, **options)
 
-        self._of = of
+        self._program_of = program_of
 
     def __call__(self, *operands: Any) -> Any:
         """Return the result of the function, from the program of these arguments."""
         leaves, structure = jax.tree.flatten(operands)
-        return self._of(structure)(*leaves)
+        return self._program_of(structure)(*leaves)

@@ -26,7 +26,7 @@ _Leaves = Sequence[Array]
 _Problem = TypeVar("_Problem")
 _Solution = TypeVar("_Solution")
 
-SOLVER_SOLUTION = Primitive("end_of_iteration")
+SOLVER_SOLUTION = Primitive("solver_solution")
 SOLVER_SOLUTION.multiple_results = True
 SOLVER_SOLUTION.def_impl(lambda *leaves: list(leaves))
 SOLVER_SOLUTION.def_abstract_eval(lambda *avals: list(avals))

@@ -100,7 +100,7 @@ def _select_curves(motion: Trajectory, field: str, m: Model | None) -> _Curves:
     chosen = [k for k, label in enumerate(labels) if part in label]
     if not chosen:
         raise ValueError(
-            f"no number of {name} has '{part}' in its name: {', '.join(map(line, labels))}"
+            f"no entry of {name} has '{part}' in its name: {', '.join(map(line, labels))}"
         )
     labels, units = ([x[k] for k in chosen] for x in (labels, units))
     unit = units[0] if len(set(units)) == 1 else unit_of(name)

@@ -82,7 +82,7 @@ def test_a_picture_has_the_curves_names_and_units(m, motion, tmp_path):
 def test_what_cannot_be_drawn_is_answered_with_a_sentence(m, motion, tmp_path):
     with pytest.raises(ValueError, match="'qvel' was not recorded; qpos, ctrl, sensordata were"):
         draw_motion(motion, ["qvel"], tmp_path / "a.png")
-    with pytest.raises(ValueError, match="no number of qpos has 'hip' in its name: elbow, wrist"):
+    with pytest.raises(ValueError, match="no entry of qpos has 'hip' in its name: elbow, wrist"):
         draw_motion(motion, ["qpos:hip"], tmp_path / "a.png", m=m)
     with pytest.raises(ValueError, match="no world 3; the motion has 3"):
         draw_motion(motion, ["qpos"], tmp_path / "a.png", world=3)

@@ -46,7 +46,7 @@ def sleep(c: Compilation) -> None:
     # Trees that an actuator can move stay awake.
     for actuator in range(f["nactuator"]):
         awake[_actuator_trees(f, actuator, tendons)] = True
-    # Trees of a flex stay awake unless internal forces, or springs of contacts, couple its vertices.
+    # Trees of a flex stay awake unless internal forces or springs of contacts couple its vertices.
     for flex in c.flexes:
         # MuJoCo checks the stiffness of a rod, which an interpolated rod does not have.
         resists = flex.elastic and (flex.dim > 1 or flex.is_rod)

@@ -42,7 +42,7 @@ def write_materials(c: Compilation, changes: Changes) -> None:
             c.elements["material"][i].set(attr, changes.new[field][i])
 
 
-# Fields of a skin's parts: the attribute, and the fields of their addresses.
+# Attribute of each field of a skin: by vertex, by bone, and of the skin itself.
 _POINTS = {"skin_vert": "vertex", "skin_texcoord": "texcoord"}
 _BONES = {"skin_bonebindpos": "bindpos", "skin_bonebindquat": "bindquat"}
 _OF_SKIN = {"skin_rgba": "rgba", "skin_inflate": "inflate"}

@@ -10,6 +10,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 
 _STATE_SENSORS = {SensorType.JOINTPOS: "qpos", SensorType.JOINTVEL: "qvel"}
+_TIME_TOLERANCE = 1e-9  # rounding of recorded times [s]
 _SCALAR_JOINTS = (JointType.HINGE, JointType.SLIDE)
 
 
@@ -37,7 +38,7 @@ def first_state(m: Model, d: Data, measured: list[TimeSeries], begin: float) -> 
             if field is None:
                 continue
             values = series.values[:, series.names.index(name)]
-            rows = np.flatnonzero(np.isfinite(values) & (series.times >= begin - 1e-9))
+            rows = np.flatnonzero(np.isfinite(values) & (series.times >= begin - _TIME_TOLERANCE))
             if not rows.size:
                 continue
             found = True

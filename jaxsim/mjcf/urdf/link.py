@@ -35,14 +35,14 @@ class LinkContext:
       colors: colors of materials by name; the first definition counts.
       discard: visuals are discarded, and only their colors are used.
       meshes: mesh assets made so far.
-      geoms: names of geoms made so far.
+      geom_names: names of geoms made so far.
     """
 
     problems: Problems
     colors: dict[str, np.ndarray]
     discard: bool
     meshes: list[Element] = field(default_factory=list)
-    geoms: set[str] = field(default_factory=set)
+    geom_names: set[str] = field(default_factory=set)
     _mesh_names: dict[tuple[str, bytes], str] = field(default_factory=dict)
     _mesh_stems: dict[str, int] = field(default_factory=dict)
 
@@ -147,11 +147,12 @@ def _geom(element: Element, shared: LinkContext, color: np.ndarray | None) -> El
     if color is not None:
         attrs["rgba"] = color.copy()
     name = element.attrs.get("name")
-    if isinstance(name, str) and name in shared.geoms:
-        _log.warning("%s: the name of %s is taken; it gets none", element.place, element.label)
+    if isinstance(name, str) and name in shared.geom_names:
+        message = "%s: the name of %s is taken, so its geom gets none; rename one of them"
+        _log.warning(message, element.place, element.label)
     elif isinstance(name, str):
         attrs["name"] = name
-        shared.geoms.add(name)
+        shared.geom_names.add(name)
     return Element("geom", attrs, [], element.place, BODY_ROW.children["geom"])
 
 

@@ -1,4 +1,4 @@
-"""Rotation matrices of the two orientation formats of URDF, in numpy."""
+"""Rotation matrices of the two orientation formats of URDF, rpy and axis, in numpy."""
 
 from __future__ import annotations
 

@@ -69,13 +69,13 @@ _GEOMETRY = row(
     ],
 )
 
-_SHAPE = (text("name", None, "name of the geom"),)
+_NAME = (text("name", None, "name of the geom"),)
 
 _URDF_VISUAL = row(
-    "visual", "*", "What is drawn.", *_SHAPE, children=[_ORIGIN, _GEOMETRY, _URDF_MATERIAL]
+    "visual", "*", "What is drawn.", *_NAME, children=[_ORIGIN, _GEOMETRY, _URDF_MATERIAL]
 )
 _URDF_COLLISION = row(
-    "collision", "*", "What collides.", *_SHAPE, children=[_ORIGIN, _GEOMETRY, _URDF_MATERIAL]
+    "collision", "*", "What collides.", *_NAME, children=[_ORIGIN, _GEOMETRY, _URDF_MATERIAL]
 )
 
 _INERTIAL = row(

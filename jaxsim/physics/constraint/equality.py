@@ -38,7 +38,7 @@ def connect_rows(m: Model, d: Data) -> SingleRows | None:
 
 
 def welds(m: Model, d: Data) -> SingleRows | None:
-    """Build the rows of welds, six each, which make two frames coincide: three of position, three of
+    """Build the six rows of each weld, which make two frames coincide: three of position, three of
     orientation.
 
     residual = (p1 - p2, s vec(q)),   q = q2* q1,   s the torque scale

@@ -1,1 +1,2 @@
-"""Passive forces: springs, dampers, gravity compensation, fluid, adhesion; and energies."""
+"""Passive forces: springs, plasticity, dampers, gravity compensation, fluid, adhesion, passive
+contacts; and energies."""

@@ -23,19 +23,19 @@ from jaxsim.physics.collision.shape import PlacedGeoms
 def geom_distance(
     m: Model, d: Data, geom1: Array, geom2: Array, distmax: Array
 ) -> tuple[Array, Array]:
-    """Compute distance `W` and segment `[6, *W]` of two geoms, ids and limit `[1, *W]`."""
+    """Compute distance `[*W]` and segment `[6, *W]` of two geoms, ids and limit `[1, *W]`."""
     d = kinematics(m, d)
     size = Vec(*(m.geom_size[:, k] for k in range(3)))
     a, b = (
         PlacedGeoms(gather(d.geom_xpos, g), gather(d.geom_xmat, g), gather(size, g), g)
         for g in (geom1, geom2)
     )
-    touch = distances(m, a, b, distmax, all_query_types(m))
+    found = distances(m, a, b, distmax, all_query_types(m))
     # Beyond `distmax` the distance is the limit and the segment zero.
-    near = touch.dist < distmax
-    ends = (x for end in nearest_segment(touch) for x in end.parts)
+    near = found.dist < distmax
+    ends = (x for end in nearest_segment(found) for x in end.parts)
     fromto = jnp.stack([jnp.where(near, x, 0)[0] for x in ends])
-    return jnp.where(near, touch.dist, distmax)[0], fromto
+    return jnp.where(near, found.dist, distmax)[0], fromto
 
 
 def resolve_distance_geoms(m: Model, *geoms: Array | int | str) -> list[Array | int]:
