@@ -24,7 +24,7 @@ ROWS = (
     "physics",
     "io",
     "rollout functions derivative plugins stages support",
-    "view envs control identify shard mjx",
+    "view envs control identify mjx",
     "learn",
     "cli",
     "__main__",

@@ -69,7 +69,7 @@ def equilibrium(
         return moved(m, d, dx).replace(ctrl=u)
 
     def accelerations(x: jax.Array) -> jax.Array:
-        found = forward(m, carry_results(m, world(x), "qacc act_dot"))
+        found = forward(m, carry_results(m, world(x), ("qacc", "act_dot")))
         # gradient of the clipped part: a slope back into the limits
         beyond = d.ctrl + x[nv + na :]
         beyond = beyond - jnp.clip(beyond, lower, upper)
@@ -84,6 +84,6 @@ def equilibrium(
     # one program for both
     start = jnp.zeros(nx - nv + m.nu, dtype)
     x, _ = lax.scan(solve, start, jnp.stack([hold, jnp.zeros_like(hold)]))
-    end = forward(m, carry_results(m, world(x), "qacc act_dot"))
+    end = forward(m, carry_results(m, world(x), ("qacc", "act_dot")))
     left = jnp.max(jnp.abs(jnp.concatenate([end.qacc, end.act_dot])), initial=0)
     return Equilibrium(world(x), left)

@@ -16,7 +16,7 @@ from jaxsim.physics.api import differentiate_pos, forward, inverse
 from jaxsim.physics.arguments import check_array, check_data, check_model
 
 # results that are read here, and the fields that `inverse` reads and writes
-_FORCE_FIELDS = " ".join(
+_FORCE_FIELDS = tuple(
     {"qfrc_passive", "qfrc_bias", "qfrc_actuator", "qfrc_smooth", *vars(inverse)["carries"]}
 )
 

@@ -123,7 +123,7 @@ def inverse_kinematics(
     for target in targets:
         name2id(m, target.kind, target.name)
     dtype = m.qpos0.dtype
-    there = carry_results(m, d, " ".join(" ".join(_TARGET_KINDS[t.kind]) for t in targets))
+    there = carry_results(m, d, [name for t in targets for name in _TARGET_KINDS[t.kind]])
     hold = jnp.broadcast_to(jnp.asarray(rest).astype(dtype), (m.nv,))
     still = jnp.zeros(m.nv + m.na, dtype)
 

@@ -5,7 +5,7 @@ A step of the physics returns the results of the state before it together with t
 sees one consistent world.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import jax
 import jax.numpy as jnp
@@ -109,6 +109,7 @@ def world_with_results(
     # the results of an RK4 step are those of its last stage
     if m.opt.integrator == IntegratorType.RK4:
         return forward(m, before)
+    # State and control before the step; all other fields are results.
     state = (*("time", "time_low", "qpos", "qvel", "act", "history", "history_low"),
              *("plastic", "ctrl"))  # fmt: skip
     return after.replace(**{name: getattr(before, name) for name in state})
@@ -120,10 +121,10 @@ def step_diverged(before: Data, after: Data) -> jax.Array:
     return jnp.any(after.warning[index] > before.warning[index])
 
 
-def carry_results(m: Model, d: Data, names: str) -> Data:
-    """Return the world with zeros for the results, named in one string, that it does not keep."""
+def carry_results(m: Model, d: Data, names: Iterable[str]) -> Data:
+    """Return the world with zeros for those of the named results that it does not keep."""
     sizes, dtype = m.structure.sizes, m.qpos0.dtype
-    absent = [n for n in names.split() if getattr(d, n) is None]
+    absent = [n for n in names if getattr(d, n) is None]
     return d.replace(**{n: jnp.zeros(Data.fields[n].dims(sizes), dtype) for n in absent})
 
 

@@ -37,16 +37,13 @@ def over_devices(
 
     Args:
       function: of arrays with a leading batch axis, as `jax.vmap` makes it; all its results have
-        that
-        axis, and worlds are independent of each other.
+        that axis, and worlds are independent of each other.
       in_axes: for each argument 0, with a leading batch axis, or None, shared by all worlds (a
-        model);
-        0 alone: all arguments are batched.
+        model); 0 alone: all arguments are batched.
       devices: None: all devices. The largest number of them that divides the number of worlds is
         used.
       lanes: worlds that a CPU computes at a time, 4, 8 or 16; the batch is padded to a multiple,
-        which
-        costs time. None: chosen for the number of worlds per device.
+        which costs time. None: chosen for the number of worlds per device.
 
     Returns:
       The function, which runs in parts on the devices and leaves its results there. Arguments on

@@ -1,1 +1,5 @@
-"""Compile the elements that couple bodies: tendons, equalities, contact pairs; and the sensors."""
+"""Compile the elements that refer to objects of the body tree.
+
+`equalities.py`: equality constraints; `tendons.py`: tendons and the objects on their paths;
+`contacts.py`: contact pairs and exclusions; `sensors.py`: sensors.
+"""

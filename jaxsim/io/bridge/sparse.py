@@ -5,6 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# Sparse fields of mjData: whether the pattern belongs to the model, and its prefix.
+ROW_OWNERS = {
+    "M": (True, "M"),
+    "qLD": (True, "M"),
+    "ten_J": (True, "ten_J"),
+    "actuator_moment": (False, "moment"),
+}
+
 
 class SparsePattern(NamedTuple):
     """Row and column index of each stored entry; all other entries of the matrix are zero."""
@@ -57,12 +65,3 @@ def constraint_row_field(name: str, model: Any, data: Any, shape: tuple[int, ...
     out = np.full(shape, empty, np.asarray(theirs).dtype)
     out[:count] = theirs[:count]
     return out
-
-
-# Sparse fields of mjData: whether the pattern belongs to the model, and its prefix.
-ROW_OWNERS = {
-    "M": (True, "M"),
-    "qLD": (True, "M"),
-    "ten_J": (True, "ten_J"),
-    "actuator_moment": (False, "moment"),
-}

@@ -279,6 +279,8 @@ def _without_effect(reason: str, *attrs):
     return [replace(attr, no_effect=reason) for attr in attrs]
 
 
+# Below, meta: expanded by the compiler, not counted as an element; loose: unknown attributes are no
+# errors; instead: the element is rejected with this message (schema/rows.py).
 def _wrappers() -> list[Row]:
     """Return new rows of `<frame>` and `<replicate>`, still empty.
 

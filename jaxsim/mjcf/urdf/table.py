@@ -13,9 +13,9 @@ from jaxsim.mjcf.schema.rows import Row, file, keyword, name_attr, real, ref, ro
 
 JOINT_TYPES = "revolute continuous prismatic fixed floating planar spherical"
 
-_VELOCITY = "a bound on motion that is for the controller; MuJoCo has no such limit"
-_SOFT = "a safety limit is for the controller; MuJoCo does not read it"
-_TEXTURE = "MuJoCo takes the color of a URDF material and not its texture"
+_VELOCITY = "a bound of the controller, which MuJoCo does not have"
+_SOFT = "a safety limit of the controller, which MuJoCo does not read"
+_TEXTURE = "a texture, which MuJoCo does not read; it takes the color of a URDF material"
 
 _ORIGIN = row(
     "origin",
@@ -185,13 +185,13 @@ _PLANNERS = "group group_state end_effector virtual_joint passive_joint disable_
 IGNORED_ELEMENTS: dict[str, str] = (
     dict.fromkeys(_GAZEBO.split(), "settings of Gazebo, which MuJoCo does not read")
     | dict.fromkeys(_OTHERS.split(), "settings of another simulator, which MuJoCo does not read")
-    | dict.fromkeys(_DRIVERS.split(), "hardware and control are not part of the model of motion")
-    | dict.fromkeys(_PLANNERS.split(), "for motion planners; MuJoCo does not read it")
+    | dict.fromkeys(_DRIVERS.split(), "hardware and control, which MuJoCo does not read")
+    | dict.fromkeys(_PLANNERS.split(), "settings of motion planners, which MuJoCo does not read")
     | {
         "safety_controller": _SOFT,
-        "model_state": "a state is not part of the model",
+        "model_state": "a state, which MuJoCo does not read",
         "frame": "a named frame, which MuJoCo does not read",
-        "include": "URDF has no include; MuJoCo does not follow it",
+        "include": "an include, which URDF does not have and MuJoCo does not read",
     }
 )
 
