@@ -396,6 +396,11 @@ class Data(Record):
                 values |= _low_of(low, values[name], getattr(self, name), getattr(self, low))
         return super().replace(**values)
 
+    def _has_sizes(self) -> bool:
+        """Return whether the capacity of contacts is fixed: not in a Data of a few fields, as a
+        single stage takes, which has no counters."""
+        return self.solver_niter is not None and self.warning is not None
+
     def _remedy(self, name: str, value: Any) -> str:
         """Return what replaces the field, or the nearest name."""
         return _replacement(_FIELD_REPLACEMENTS, name) or super()._remedy(name, value)

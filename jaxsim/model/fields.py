@@ -271,6 +271,10 @@ class Record:
         """Return whether this is a record of arrays, rather than of the axes of a vmap."""
         return any(hasattr(self.__dict__[name], "dtype") for name in self._leaves)
 
+    def _has_sizes(self) -> bool:
+        """Return whether the sizes of records in this one are fixed."""
+        return True
+
     def _check_record(self, name: str, field: Field, value: Any) -> None:
         """Raise ValueError if the new value of a field that is a record is none, or does not fit.
 
@@ -294,6 +298,8 @@ class Record:
         gone = [n for n in value._statics if value.__dict__[n] is None]
         if gone:
             raise ValueError(f"{name}: the new one has no {gone[0]}; {field.remedy}")
+        if not self._has_sizes():
+            return
         for inner, declared in value.fields.items():
             before = old.__dict__[inner]
             if not declared.static and hasattr(before, "dtype"):
