@@ -88,7 +88,7 @@ class Provider:
         """Return the folder to which names in a file are relative.
 
         Raises:
-          ModelError: the provider failed; its place is the file.
+          ModelError: the provider failed; its location is the file.
         """
         given = None
         try:
@@ -99,8 +99,8 @@ class Provider:
                     raise ResourceError(self._wrong_result("getdir", name, given, "str or None"))
                 return os.fspath(given)
         except ResourceError as error:
-            place = SourceLocation(display_name(name), None)
-            raise ModelError(Problem(place, str(error))) from error
+            location = SourceLocation(display_name(name), None)
+            raise ModelError(Problem(location, str(error))) from error
         inside, mark, archive = name.partition("::")
         folder = inside[: inside.rfind("/") + 1] or f"{self.prefix}:"
         return f"{folder}{mark}{archive}"

@@ -196,7 +196,7 @@ def _following_motors(m: Model, parameters: list) -> set[int]:
     """Return the motors whose K follows from their damping, where that changes."""
     found = {i for of in _owners(m, parameters, ("damping",)) for i in of}
     found = {i for i in found if m.actuator_gaintype[i] == GainType.DCMOTOR}
-    return {i for i in found if motors.origin_of(m, i).given("damping") is not None}
+    return {i for i in found if motors.origin_of(m, i).find_attribute("damping") is not None}
 
 
 def _owners(m: Model, parameters: list, names: tuple[str, ...]) -> Iterable[set[int]]:

@@ -304,7 +304,7 @@ def _no_effect(m: Model, i: int, name: str, component: int, columns: Columns) ->
 
 
 # Components of a controller or motor that need an activation.
-_STATE_OF = {
+_STATE_OF: dict[str | tuple[str, int], ActState] = {
     "imax": ActState.INTEGRAL,
     ("controller", 4): ActState.INTEGRAL,
     **{("lugre", k): ActState.BRISTLE for k in range(5)},

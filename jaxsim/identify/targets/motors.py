@@ -35,7 +35,7 @@ Attributes = dict[str, tuple]
 
 
 class MotorOrigin(NamedTuple):
-    """What a file gives for a motor.
+    """Attributes of a motor as its file gives them.
 
     Attributes:
       start: constants before the first element.
@@ -57,7 +57,7 @@ class MotorOrigin(NamedTuple):
         elements[last] = {**elements[last], name: tuple(value)}
         return self._replace(elements=tuple(elements))
 
-    def given(self, name: str) -> tuple | None:
+    def find_attribute(self, name: str) -> tuple | None:
         """Return the numbers of an attribute, None if no element has it."""
         return next((e[name] for e in reversed(self.elements) if name in e), None)
 
@@ -79,7 +79,7 @@ def origin_of(m: Model, i: int) -> MotorOrigin:
         return _implied(now, MotorOrigin(MotorConstants(), ({},)))
     start, elements = table[i]
     origin = MotorOrigin(MotorConstants(*start), tuple(map(dict, elements)))
-    limits = origin.given("saturation") is not None
+    limits = origin.find_attribute("saturation") is not None
     made = origin.constants(np)
     made = made if limits else made._replace(torque=now.torque)
     if np.allclose(made, now, rtol=_SINGLE, atol=0):
@@ -93,9 +93,13 @@ def attributes_of(m: Model, i: int) -> Attributes:
     implied = _implied(_present_constants(m, i), MotorOrigin(MotorConstants(), ({},)))
     found: Attributes = {}
     for name, count in MOTOR_PARAMETERS.items():
-        given = origin.given(name)
+        given = origin.find_attribute(name)
         if given is None:
-            given = () if name == "motorconst" and origin.given("nominal") else implied.given(name)
+            given = (
+                ()
+                if name == "motorconst" and origin.find_attribute("nominal")
+                else implied.find_attribute(name)
+            )
         found[name] = (*(given or ()), *[0.0] * count)[:count]
     return found
 
@@ -122,7 +126,7 @@ def refusal(m: Model, i: int, name: str, component: int) -> str | None:
     numbers[component] = numbers[component] * _CHANGE if numbers[component] else 1e-3
     after = origin.with_attribute(name, numbers).constants(np)
     if np.array_equal(before, after):
-        have = [n for n in MOTOR_PARAMETERS if origin.given(n) is not None]
+        have = [n for n in MOTOR_PARAMETERS if origin.find_attribute(n) is not None]
         return (
             "no constant of the motor follows from it, as other attributes take precedence; the "
             f"model has {' and '.join(map(repr, have)) or 'none of them'}"
@@ -152,7 +156,7 @@ def motor_fields(
     for i, (origin, changing) in motors.items():
         for name in changing:
             origin = origin.with_attribute(name, jnp.atleast_1d(values[name][i]))
-        if origin.given("damping") is not None:
+        if origin.find_attribute("damping") is not None:
             damping = (now("actuator_damping")[i], *now("actuator_dampingpoly")[i])
             origin = origin.with_attribute("damping", damping)
         found = origin.constants(jnp)
@@ -162,7 +166,7 @@ def motor_fields(
         dyn = dyn.at[i, motor.DYN_CONSTANTS].set(
             _row(dyn, found.tau, found.rate, found.thermal_R, found.thermal_C, found.ambient)
         )
-        if origin.given("saturation") is not None:
+        if origin.find_attribute("saturation") is not None:
             bound = bound.at[i].set(_row(bound, -found.torque, found.torque))
     return {"actuator_gainprm": gain, "actuator_dynprm": dyn, "actuator_forcerange": bound}
 
@@ -182,12 +186,12 @@ def _present_constants(m: Model, i: int) -> MotorConstants:
 
 def _implied(now: MotorConstants, file: MotorOrigin) -> MotorOrigin:
     """Return attributes that give these constants, in the form of those of a file."""
-    torque, back = file.given("motorconst") or (0.0, 0.0)
+    torque, back = file.find_attribute("motorconst") or (0.0, 0.0)
     ratio = np.sqrt(torque / back) if torque > 0 and back > 0 else 0.0
-    henry, _ = file.given("inductance") or (0.0, 0.0)
-    limit, current, _ = file.given("saturation") or (0.0, 0.0, 0.0)
+    henry, _ = file.find_attribute("inductance") or (0.0, 0.0)
+    limit, current, _ = file.find_attribute("saturation") or (0.0, 0.0, 0.0)
     by_current = current > 0 and not limit > 0 and now.K > 0
-    thermal = (file.given("thermal") or (0.0,) * 6)[:3]
+    thermal = (file.find_attribute("thermal") or (0.0,) * 6)[:3]
     R, C = now.thermal_R, now.thermal_C
     parts = (R, C, 0.0)
     if thermal[2] > 0:

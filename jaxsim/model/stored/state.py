@@ -91,9 +91,9 @@ def set_state(m: Model, d: Data, state: jax.Array, spec: int) -> Data:
     parts, low = _check_vector("set_state: state", m, state, spec)
     values = _split(jnp.asarray(state), [*parts, *low])
     new = {n: v.astype(getattr(d, n).dtype) for n, v in values.items() if n not in dict(low)}
-    lows = {n: values[n] for n, _ in low} or _low_of_double(m, state, parts)
-    lows = {n: v for n, v in lows.items() if getattr(d, n) is not None}
-    return d.replace(**new, **{n: jnp.asarray(v, getattr(d, n).dtype) for n, v in lows.items()})
+    lows: dict[str, Any] = {n: values[n] for n, _ in low} or _low_of_double(m, state, parts)
+    kept = {n: v for n, v in lows.items() if getattr(d, n) is not None}
+    return d.replace(**new, **{n: jnp.asarray(v, getattr(d, n).dtype) for n, v in kept.items()})
 
 
 def extract_state(m: Model, src: jax.Array, srcspec: int, dstspec: int) -> jax.Array:
