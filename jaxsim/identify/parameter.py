@@ -15,6 +15,7 @@ import numpy as np
 from jaxsim.identify import inertia
 from jaxsim.identify.forms import Form, Map, make_map
 from jaxsim.identify.targets.actuator_formulas import (
+    ActuatorFormulas,
     actuator_formulas,
     entries_set,
     real_fields,
@@ -39,6 +40,8 @@ INDEPENDENT = (
     *("forcerange", "ctrlrange", "actfrcrange", "jnt_range", "adhesion", "surfacevel"),
     *("gravcomp", "_user", "_rgba"),
 )
+
+_NO_FORMULAS = ActuatorFormulas()
 
 
 @dataclass(frozen=True)
@@ -111,12 +114,17 @@ class Parameters(Mapping[str, Parameter]):
     Frozen parameters have no unknowns: they stay at their first guess.
     """
 
-    def __init__(self, m: Model, parts: Mapping[str, Parameter]):
+    def __init__(
+        self,
+        m: Model,
+        parts: Mapping[str, Parameter],
+        formulas: ActuatorFormulas = _NO_FORMULAS,
+    ):
         self._parts = dict(parts)
+        self._formulas = formulas
         self._dtype = m.qpos0.dtype
         sizes = [0 if p.form.frozen else p.size for p in self._parts.values()]
         self._ends = np.cumsum([0, *sizes])
-        self._formulas = actuator_formulas(m, map(_named_entries, self._parts.values()))
 
     def __getitem__(self, name: str) -> Parameter:
         return self._parts[name]
@@ -320,7 +328,7 @@ def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
             if other != name and not (group and group == theirs):
                 raise ValueError(f"{name}: sets the same number as {other!r}")
             taken[tuple(place)] = (name, group)
-    return Parameters(m, parts)
+    return Parameters(m, parts, actuator_formulas(m, map(_named_entries, parts.values())))
 
 
 def make_parameter(m: Model, name: str, form: Form) -> Parameter:

@@ -11,6 +11,7 @@ from tolerance import DYNAMICS, ROUGH_DIFFERENCE, ROUNDING
 import jaxsim
 from jaxsim.envs import randomize
 from jaxsim.identify import linear, parameters
+from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.targets import actuators
 from jaxsim.mjcf.schema.actuator import SHORTCUTS
 
@@ -334,6 +335,16 @@ def test_a_motor_that_was_fitted_can_be_fitted_again():
     tau, bound = twice.actuator_dynprm[0, 0], twice.actuator_forcerange[0, 1]
     np.testing.assert_allclose(tau, 0.1 / 4, **ROUNDING)
     np.testing.assert_allclose(bound, 3 * np.sqrt(0.06 * 0.07), **ROUNDING)
+
+
+def test_parameters_of_several_models_are_one_vector():
+    """The motor is in one of two models of a joint fit, of which the other comes first."""
+    m = jaxsim.load_model(XML.format(f"<{DC} {KR}/>"))
+    other = jaxsim.load_model(XML.format(""))
+    own = parameters(m, {"actuator:a/resistance": linear(), "actuator:a/damping": linear()})
+    merged = Parameters(other, own)
+    assert merged.names == own.names
+    np.testing.assert_array_equal(merged.nominal(), own.nominal())
 
 
 def test_a_motor_of_mujoco_has_its_constants_as_parameters():
