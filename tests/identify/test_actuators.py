@@ -478,3 +478,23 @@ def test_parameters_that_an_actuator_has_not_are_told(name):
             ValueError, match=f"^{name.replace('*', '.').split('[')[0]}.*{BAD[name]}"
         ):
             function()
+
+
+OTHER_TARGETS = {
+    "orientation": '<orientation name="a" joint="ball" kp="9" dampratio="{}"/>',
+    "tendon": '<position name="a" tendon="t" kp="9" dampratio="{}" gear="3"/>',
+    "site": '<position name="a" site="s" refsite="r" kp="9" dampratio="{}" gear="1 0 0 0 2 0"/>',
+}
+TREE = """<mujoco><worldbody><site name="r" pos="0 1 0"/><body><joint name="ball" type="ball"/>
+<geom type="box" size=".1 .2 .3" pos=".1 0 0"/><body pos=".3 0 0"><joint name="j" axis="0 1 0"/>
+<geom size=".1" pos=".3 0 0"/><site name="s" pos=".2 0 0"/></body></body></worldbody>
+<tendon><fixed name="t"><joint joint="j" coef="2"/></fixed></tendon><actuator>{}</actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("target", OTHER_TARGETS)
+def test_a_damping_ratio_is_that_of_the_outputs_of_any_transmission(target):
+    text = TREE.format(OTHER_TARGETS[target])
+    m = jaxsim.load_model(text.format(0.7))
+    P = parameters(m, {"actuator:a/dampratio": linear()})
+    np.testing.assert_allclose(P.numbers(P.nominal()), [0.7], **ROUNDING)
+    assert_compiled(P.model(m, P.vector({"actuator:a/dampratio": 1.2})), text.format(1.2))
