@@ -488,7 +488,8 @@ OTHER_TARGETS = {
 TREE = """<mujoco><worldbody><site name="r" pos="0 1 0"/><body><joint name="ball" type="ball"/>
 <geom type="box" size=".1 .2 .3" pos=".1 0 0"/><body pos=".3 0 0"><joint name="j" axis="0 1 0"/>
 <geom size=".1" pos=".3 0 0"/><site name="s" pos=".2 0 0"/></body></body></worldbody>
-<tendon><fixed name="t"><joint joint="j" coef="2"/></fixed></tendon><actuator>{}</actuator></mujoco>"""
+<tendon><fixed name="t"><joint joint="j" coef="2"/></fixed></tendon>
+<actuator>{}</actuator></mujoco>"""
 
 
 @pytest.mark.parametrize("target", OTHER_TARGETS)
