@@ -353,7 +353,7 @@ def _named_entries(p: Parameter) -> tuple:
     """Return kind and field of a parameter's name, and the fields and addresses that it sets."""
     found = TARGET_PATTERN.fullmatch(p.name)
     kind, field = (found["kind"], found["field"]) if found else (None, None)
-    return kind, field, [(w.field, w.places) for w in p.target.writes]
+    return kind, field, [(w.field, w.addresses) for w in p.target.writes]
 
 
 def _slope(p: Parameter, u: jax.Array) -> jax.Array:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxsim.assets.source import data_uri
-from jaxsim.errors import ModelError, Problem, SourceLocation
+from jaxsim.errors import LocatedProblem, ModelError, SourceLocation
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")  # RFC 3986, section 3.1
 
@@ -100,7 +100,7 @@ class Provider:
                 return os.fspath(given)
         except ResourceError as error:
             location = SourceLocation(display_name(name), None)
-            raise ModelError(Problem(location, str(error))) from error
+            raise ModelError(LocatedProblem(location, str(error))) from error
         inside, mark, archive = name.partition("::")
         folder = inside[: inside.rfind("/") + 1] or f"{self.prefix}:"
         return f"{folder}{mark}{archive}"

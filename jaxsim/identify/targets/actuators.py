@@ -298,7 +298,7 @@ def _no_effect(m: Model, i: int, name: str, component: int, columns: Columns) ->
         if not all(m.actuator_ctrllimited[[c.row for c in columns]]):
             return "the control is not limited; limit it in the model before it is loaded"
         return None
-    if _law(m, i) == "dcmotor" and name in motors.MOTOR_PARAMETERS:
+    if _actuator_law(m, i) == "dcmotor" and name in motors.MOTOR_PARAMETERS:
         return motors.refusal(m, i, name, component)
     return _no_state(m, i, name, component)
 

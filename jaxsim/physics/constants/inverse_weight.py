@@ -59,7 +59,7 @@ def actuator_mobility(d: Data) -> Array:
     Args:
       d: data in the reference pose, after `crb` and `transmission`.
     """
-    return _mobility(d.actuator_moment, inverse_spd(d.M))
+    return _inverse_inertia_diagonal(d.actuator_moment, inverse_spd(d.M))
 
 
 def _times_inverse(J: Array, inverse: Array) -> Array:

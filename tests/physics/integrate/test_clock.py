@@ -261,16 +261,16 @@ def test_a_state_vector_has_the_clock(single, spec):
     d, _ = move(m, put_data(mj, shifted(mj, 20000.0)), jnp.ones(7, jnp.float32))
     assert float(d.time_low) != 0
     size = mujoco.mj_stateSize(mj, int(spec))
-    vector = jaxsim.get_state(m, d, spec)
-    assert vector.shape == (jaxsim.state_size(m, spec),)
-    assert jaxsim.state_size(m, spec, low=False) == size
-    np.testing.assert_array_equal(vector[:size], jaxsim.get_state(m, d, spec, low=False))
+    vector = jaxsim.get_state(m, d, spec, low=True)
+    assert vector.shape == (jaxsim.state_size(m, spec, low=True),)
+    assert jaxsim.state_size(m, spec) == size
+    np.testing.assert_array_equal(vector[:size], jaxsim.get_state(m, d, spec))
 
     # restored, in one world, under jit, and for many worlds
     fresh = jaxsim.make_data(m)
     saved = ["time", "time_low"] + ["history", "history_low"] * bool(spec & State.HISTORY)
     restore = jax.jit(lambda d, x: jaxsim.set_state(m, d, x, spec))
-    worlds = jax.vmap(lambda d: jaxsim.get_state(m, d, spec))(jaxsim.replicate(d, 2))
+    worlds = jax.vmap(lambda d: jaxsim.get_state(m, d, spec, low=True))(jaxsim.replicate(d, 2))
     many = jax.vmap(restore)(jaxsim.replicate(fresh, 2), worlds)
     for back in (
         jaxsim.set_state(m, fresh, vector, spec),
@@ -307,4 +307,4 @@ def test_a_state_vector_in_double_precision_is_mujocos():
     m = put_model(mj)
     for spec in (State.INTEGRATION, State.TIME):
         assert jaxsim.state_size(m, spec) == mujoco.mj_stateSize(mj, int(spec))
-        assert jaxsim.state_size(m, spec, low=False) == jaxsim.state_size(m, spec)
+        assert jaxsim.state_size(m, spec, low=True) == jaxsim.state_size(m, spec)
