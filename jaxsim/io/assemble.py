@@ -24,7 +24,7 @@ from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.search_order import mesh_order, shell_order
 from jaxsim.io.unsupported import ElementLocations, unsupported_features
 from jaxsim.model.fields import Record
-from jaxsim.model.flex_tables import flex_tables
+from jaxsim.model.flex.tables import flex_tables
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.motor import actuator_states
 from jaxsim.model.structure import HULLS_MOVED, Structure

@@ -68,7 +68,7 @@ def test_names_it_does_not_serve(web, name):
 
 def test_unknown_scheme_is_reported():
     with pytest.raises(
-        ResourceError, match=r"no provider is registered for 'https:', jaxsim\.regis"
+        ResourceError, match=r"no provider is registered for 'https:', jaxsim\.extend\.regis"
     ):
         read("https://host/a.obj")
     with pytest.raises(ModelError, match=r"https://host/a\.xml: no provider is registered"):

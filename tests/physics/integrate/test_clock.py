@@ -10,7 +10,7 @@ import pytest
 from flax import serialization
 
 import jaxsim
-from jaxsim import State
+from jaxsim.enums import State
 from jaxsim.envs.tasks import trot
 from jaxsim.io.bridge import get_data, put_data, put_model
 from jaxsim.math.exact import add, cycle_fraction, two_sum
