@@ -7,6 +7,8 @@ from jaxsim.errors import SourceLocation
 
 SLIDERS_ONLY = 2  # body_simple of a body with slide joints along its own axes only
 AUTOMATIC_LENGTH = -1.0  # spring length that the compiler computes
+# entry of the table `actuator_origin` for a servo whose damping the file gives as a ratio
+DAMPING_RATIO = ("dampratio",)
 MIN_BODY_SIZE = 1e-5  # smallest size of a body [m]
 
 # Fields of `stat`, and their values for a model without bodies or dofs.

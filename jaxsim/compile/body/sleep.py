@@ -13,7 +13,7 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import EqType, SleepPolicy, TrnType, WrapType
-from jaxsim.model.flex_kinds import asks_passive
+from jaxsim.model.flex.kinds import asks_passive
 
 _POLICIES = {
     "never": SleepPolicy.NEVER,

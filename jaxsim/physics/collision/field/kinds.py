@@ -65,7 +65,9 @@ def sdf_plugin_constants(m: Model, shape: str) -> np.ndarray:
 def octree_roots(s: Structure, kinds: Sequence[str]) -> np.ndarray:
     """Return the first octree cell of each geom, `[ngeom]`; 0 for other kinds."""
     has = np.array([kind == OCTREE_SDF for kind in kinds], bool)
-    return np.where(has, s.mesh_octadr[np.where(has, s.geom_dataid, 0)], 0).astype(np.int32)
+    roots = np.zeros(len(has), np.int32)
+    roots[has] = s.mesh_octadr[s.geom_dataid[has]]
+    return roots
 
 
 def unknown_sdf_messages(m: Model) -> list[Refusal]:
