@@ -58,7 +58,8 @@ class Compilation(Products):
       known_inertia: inertias of all bodies of the original tree, by id; None if not computed.
       growth, depth: shared state of attached models; nesting depth of this one.
       flexcomp_sections: the section for each kind of element that flexcomps are expanded to.
-      twist_places: the last twist body that was added after a body of the world (rod_twist.py).
+      twist_places: the last twist body that was added after a body of the world
+        (flex/rod_twist.py).
     """
 
     spec: Spec

@@ -1,7 +1,7 @@
 """Parameters of an identification: one flat vector of unknowns, and the model that it defines.
 
-`parameters(m, {...})` builds them from names (select.py) and forms (forms.py). All functions of the
-unknowns are pure: `Parameters.model(m, theta)` works under jit, vmap and grad.
+`parameters(m, {...})` builds them from names (targets/select.py) and forms (forms.py). All
+functions of the unknowns are pure: `Parameters.model(m, theta)` works under jit, vmap and grad.
 """
 
 from collections.abc import Iterator, Mapping

@@ -373,14 +373,18 @@ class Data(Record):
     energy = array(2, unit="J", doc="potential and kinetic energy, under the energy flag")
 
     readings: Any = work(
-        "working values of sensor histories (history/sampling.py); None: no sensor has one"
+        "working values of sensor histories (physics/history/sampling.py); None: no sensor has one"
     )
-    frames: Any = work("material frames of twisting rods (flex/frames.py); None: not computed yet")
-    found: Any = work("contacts (collision/driver.py), in the order of their rows; None: no pairs")
+    frames: Any = work(
+        "material frames of twisting rods (physics/flex/frames.py); None: not computed yet"
+    )
+    found: Any = work(
+        "contacts (physics/collision/driver.py), in the order of their rows; None: no pairs"
+    )
     inertia: Any = work(
-        "M by trees (linalg/tree_sparse.py, block_diagonal.py); None: stored as one matrix"
+        "M by trees (linalg/tree_sparse.py, linalg/block_diagonal.py); None: stored as one matrix"
     )
-    rows: Any = work("constraint rows of the solver (constraint/rows.py)")
+    rows: Any = work("constraint rows of the solver (physics/constraint/rows.py)")
     forces: Any = work(
         "row forces, if they do not follow from qacc (m.lists_row_forces); else None"
     )

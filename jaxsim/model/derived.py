@@ -28,11 +28,11 @@ OWN_SEMIAXES = ((0,), (1,), (2,))
 
 # 15-point Gauss-Kronrod rule on [0, 1], with the eight decimals that MuJoCo uses: exact values
 # would change the virtual mass of thin ellipsoids noticeably.
-NODE_FIELDS = (
+KRONROD_NODES = (
     *(0.00427231, 0.02544604, 0.06756779, 0.12923441, 0.20695638, 0.29707742, 0.39610752),
     *(0.5, 0.60389248, 0.70292258, 0.79304362, 0.87076559, 0.93243221, 0.97455396, 0.99572769),
 )
-WEIGHT_FIELDS = (
+KRONROD_WEIGHTS = (
     *(0.01146766, 0.03154605, 0.05239501, 0.07032663, 0.08450236, 0.09517529, 0.10221647),
     *(0.10474107, 0.10221647, 0.09517529, 0.08450236, 0.07032663, 0.05239501, 0.03154605),
     0.01146766,

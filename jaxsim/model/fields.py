@@ -7,10 +7,11 @@ conversion between public arrays and the form used inside the physics derive fro
         qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
         xpos = array("nbody", kind="vec", unit="m", doc="position of each body frame")
 
-`Record` is not built on `flax.struct.dataclass`, although flax can save it (checkpoint.py).
-Declarations have symbolic shapes, units and meanings; `replace` checks shapes; a field may be
-absent; working values are not part of the pytree; a state dict has no arrays of size zero. A
-dataclass would contribute only the pytree registration, which is one call in `__init_subclass__`.
+`Record` is not built on `flax.struct.dataclass`, although flax can save it
+(serialization/checkpoint.py). Declarations have symbolic shapes, units and meanings; `replace`
+checks shapes; a field may be absent; working values are not part of the pytree; a state dict has no
+arrays of size zero. A dataclass would contribute only the pytree registration, which is one call in
+`__init_subclass__`.
 """
 
 import dataclasses

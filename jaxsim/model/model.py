@@ -538,8 +538,8 @@ class Model(Record):
 
     @property
     def pair_flags(self) -> int:
-        """Return the flags that decide which geoms may collide: DisableBit, and FILTERED if there
-        is a contactfilter callback."""
+        """Return the flags that decide which geoms may collide: DisableBit, and FILTERED_BIT if
+        there is a contactfilter callback."""
         filtered = self.callbacks is not None and self.callbacks.contactfilter is not None
         return int(self.opt.disableflags) | (FILTERED_BIT if filtered else 0)
 

@@ -1,7 +1,7 @@
 """Parameters of actuators from which numbers of the model follow by a formula.
 
     diameter of a cylinder     area = pi / 4 diameter^2
-    attributes of a DC motor   constants of motor_constants.py (motors.py)
+    attributes of a DC motor   constants of model/motor_constants.py (motors.py)
     dampratio of a servo       kv = dampratio 2 sqrt(kp m), with m the inertia it drives at qpos0
 
 The formulas are evaluated after all other parameters, the damping ratio last: it depends on kp and,

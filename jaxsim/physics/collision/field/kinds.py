@@ -19,7 +19,7 @@ NO_SDF = ""  # kind of a geom without a signed distance function
 
 
 def kind_of(s: Structure, geom: int | np.integer) -> str:
-    """Return the name of a geom's function for `function` (distance.py), or NONE."""
+    """Return the name of a geom's function for `function` (distance.py), or NO_SDF."""
     if s.geom_type[geom] != GeomType.SDF:
         primitive = sdf_name(s.geom_type[geom])
         return primitive if primitive in SDF_FUNCTIONS else NO_SDF

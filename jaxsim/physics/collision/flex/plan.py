@@ -266,7 +266,7 @@ def _widths(s: Structure, group: SoftGroup) -> np.ndarray:
 
 
 def _ranks_by_pair(group: SoftGroup, rank: np.ndarray, number: int) -> np.ndarray:
-    """Return `SoftGroup.rank` from the ranks of the rows of `entries`; `number` is `npairs`."""
+    """Return `SoftGroup.rank` from the ranks of the rows of `entries`, for `number` pairs."""
     if group.clusters is None:
         return rank
     of_pair = np.zeros(number, np.int64)

@@ -24,7 +24,7 @@ from jaxsim.physics.constraint.impedance import (
 )
 from jaxsim.physics.constraint.rows import SingleRows
 
-# solref and solimp of what a row is of
+# Fields with solref and solimp of the object of a row, by row type.
 _ROW_PARAMETERS = {
     ConstraintType.EQUALITY: ("eq_solref", "eq_solimp"),
     ConstraintType.FRICTION_DOF: ("dof_solref", "dof_solimp"),
@@ -45,7 +45,8 @@ def row_laws(m: Model, d: Data) -> Array:
       d: data with rows, and the contacts that they are of.
 
     Returns:
-      `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the order of `ConstraintRows`.
+      `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the order of
+      `ConstraintRows` (constraint/row_list.py).
     """
     like = d.qvel
     none = jnp.zeros((0, 4, *like.shape[1:]), like.dtype)
@@ -69,7 +70,10 @@ def _block_law(m: Model, block: SingleRows) -> list[Array]:
 
 
 def _position_minus_margin(m: Model, block: SingleRows) -> Array:
-    """Position minus margin, by which the impedance goes; of connects and welds its length."""
+    """Return the argument of the impedance, `[n, *W]`: the position minus the margin.
+
+    For connects and welds it is the norm of all residuals of the constraint, in each of its rows.
+    """
     if block.pos is None:
         return jnp.zeros_like(block.soft)
     if block.type != ConstraintType.EQUALITY:
@@ -82,7 +86,7 @@ def _position_minus_margin(m: Model, block: SingleRows) -> Array:
 
 
 def _impedance_and_slope(solimp: tuple[Array, ...], violation: Array) -> tuple[Array, Array]:
-    """Impedance at a violation, and its derivative."""
+    """Return the impedance at a violation, and its derivative."""
     ones = (jnp.ones_like(violation),)
     return jax.jvp(lambda r: impedance(solimp, r), (violation,), ones)
 
