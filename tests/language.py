@@ -133,6 +133,19 @@ def python(text: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in statements(tree):
         if isinstance(node, ast.Raise) and node.exc is not None:
             yield from strings(node.exc)
+    if re.search(r"\bhelp=|\bwarn\(", text):
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            yield from shown_strings(call)
+
+
+def shown_strings(call: ast.Call) -> Iterator[tuple[int, str]]:
+    """Yield the help texts of an option or command, and the text of a warning, with their lines."""
+    if getattr(call.func, "attr", "") == "warn":
+        for argument in call.args[:1]:
+            yield from strings(argument)
+    for keyword in call.keywords:
+        if keyword.arg in ("help", "description", "epilog"):
+            yield from strings(keyword.value)
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

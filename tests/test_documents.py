@@ -54,21 +54,6 @@ def test_the_python_of_the_page_on_specs():
     assert "<inertial" in names["text"]
 
 
-def test_every_file_named_in_prose_exists():
-    """Docstrings, comments and pages name files by the end of their path."""
-    folders = ("jaxsim", "tests", "docs", "benchmarks", "examples")
-    texts = [p for f in folders for p in (ROOT / f).rglob("*") if p.suffix in (".py", ".md")]
-    texts += [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    files = [f"/{p.relative_to(ROOT)}" for f in folders for p in (ROOT / f).rglob("*.py")]
-    missing = [
-        f"{text.relative_to(ROOT)}: {name}"
-        for text in texts
-        for name in re.findall(r"(?<![\w/])[a-z_][\w/]*\.py\b", text.read_text())
-        if not any(path.endswith(f"/{name}") for path in files)
-    ]
-    assert not missing, "\n".join(missing)
-
-
 def test_every_function_named_in_the_documents_exists():
     """`jaxsim/physics/body/rne.py:bias` is a function, class or table that this file defines."""
     texts = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]

@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.oracle import consistent_state, contact_forces, dense_moment, dense_tendon
+from public import public
 from states import stack, world
 from tolerance import DYNAMICS, STIFF
 
@@ -228,7 +229,7 @@ def forces(case: str, stage: str) -> jax.Array:
 @cache
 def _run(case: str, stage: str) -> tuple[Data, jax.Array]:
     def run(m, d):
-        new = getattr(jaxsim, stage)(m, d)
+        new = public(stage)(m, d)
         return new, jaxsim.support.contact_forces(m, new)
 
     m = put_model(model(case))

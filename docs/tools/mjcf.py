@@ -17,8 +17,8 @@ occurrences in the parent: `!` one, `?` at most one, `*` any number, `R` any num
 Numbers are separated by spaces; the column "type" gives how many: `3` three, `1-3` one to three,
 `1+` one or more. Units are SI, though a model may use any consistent set: `Q` is the unit of the
 coordinate of a joint, tendon or actuator, `F` the unit of its force, `angle` the unit that
-`<compiler angle>` selects; `?` depends on other attributes. An attribute without effect is read,
-checked and written, and otherwise unused; the reason is given.
+`<compiler angle>` selects; `?` depends on other attributes. An attribute marked "No effect" is
+read, checked and written, but the physics does not depend on it; the reason is given.
 """
 
 _HOW_OFTEN = {

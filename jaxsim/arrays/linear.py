@@ -1,7 +1,8 @@
 """Gather, scatter-add and constant matrix products as JAX primitives closed under transposition.
 
 JAX transposes a gather to a scatter, and a product to one with other contracting axes; a fused CPU
-kernel (cpu_fusion.py) can hold neither. These primitives transpose to each other instead:
+kernel (transforms/cpu_fusion.py) can hold neither. These primitives transpose to each other
+instead:
 
     selected  y = x[index], constant index        transpose: put,    x_bar[index] += y_bar
     picked    y = x[index], index per world       transpose: placed, the same per world
@@ -155,7 +156,8 @@ def _matmul(x: Array, *, weights: ConstantTable, loops: bool) -> Array:
     several = x.ndim > 2  # XLA would call a library
     if loops and x.ndim > 1 and (several or weights.values.size > MAX_LOOP_FREE_SIZE):
         return _item_by_item(weights.values, x)
-    # Contracting the first axis of both is the form that a fused kernel can hold (cpu_fusion.py).
+    # Contracting the first axis of both is the form that a fused kernel can hold
+    # (transforms/cpu_fusion.py).
     dims = (((0,), (0,)), ((), ()))
     matrix = jnp.asarray(weights.values.T, x.dtype)
     return lax.dot_general(matrix, x, dims, precision=HIGHEST_PRECISION)

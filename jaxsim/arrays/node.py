@@ -1,7 +1,7 @@
 """Frozen dataclasses that are registered as pytrees, for small records of the physics.
 
 @node("dof")
-class DofJacobian:
+class DofJacobian:  # physics/constraint/jacobian.py
     dof: tuple[int, ...]  # static: part of the tree structure, hashable
     sign: jax.Array
 """

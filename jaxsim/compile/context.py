@@ -21,7 +21,7 @@ from jaxsim.compile.identity import Identity, identities
 from jaxsim.compile.product_table import Products
 from jaxsim.compile.settings import Settings
 from jaxsim.errors import UNKNOWN_LOCATION, Problems, SourceLocation
-from jaxsim.model.derived import LengthRanges
+from jaxsim.model.derived import DAMPING_RATIO, LengthRanges
 from jaxsim.spec import Spec, SpecElement
 from jaxsim.spec.origin import Origin
 from jaxsim.spelling import remedy
@@ -145,6 +145,8 @@ class Compiled:
     """The result of a compilation: arrays under MuJoCo's names, and names and source locations by
     id.
 
+    `actuator_origin` has what a file gives for the parameters of each actuator that cannot be
+    inferred from them (identify/targets/actuators.py); () if there is no such actuator.
     `length_ranges` are ranges of actuator lengths that are not in `fields` yet, because they need a
     simulation (reference/length_range.py). `plugins` names the plugin of each instance.
     `identities` match objects between consecutive compilations of a spec.
@@ -158,6 +160,7 @@ class Compiled:
     identities: MappingProxyType[str, tuple[Identity, ...]]
     length_ranges: LengthRanges | None = None
     plugins: tuple[str, ...] = ()
+    actuator_origin: tuple[tuple, ...] = ()
 
     @classmethod
     def of(cls, c: Compilation) -> Compiled:
@@ -180,4 +183,13 @@ class Compiled:
             identities=MappingProxyType(identities(c.elements, c.names)),
             length_ranges=c.length_ranges,
             plugins=tuple(instance.plugin.name for instance in c.instances.made),
+            actuator_origin=_actuator_origin(c),
         )
+
+
+def _actuator_origin(c: Compilation) -> tuple[tuple, ...]:
+    """Return what the file gives for each actuator; () if no actuator needs it."""
+    origin = tuple(
+        DAMPING_RATIO if i in c.damping_ratios else own for i, own in enumerate(c.motors)
+    )
+    return origin if any(origin) else ()

@@ -40,6 +40,12 @@ class Products:
         "scale_actuators", "factors of the numbers in keyframes; None if nothing is scaled"
     )
     flexes = Product[Sequence[Flex]]("flexes", "the flexes, by id")
+    motors = Product[Sequence[tuple]](
+        "actuators", "what `<dcmotor>` gives, by actuator (model/motor_constants.py); () for others"
+    )
+    damping_ratios = Product[Sequence[int]](
+        "derive", "servos whose damping is given as a ratio, ids"
+    )
     constants = Product[Constants]("derive", "quantities derived from the pose qpos0")
     length_ranges = Product[LengthRanges | None](
         "derive", "ranges of actuator lengths that need a simulation; None if there are none"

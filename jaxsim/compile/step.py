@@ -1,6 +1,6 @@
 """Declaration of a compiler pass: a function of one `Compilation`, with its needs and results.
 
-    @step(needs="assets bodies", gives="site")
+    @declare_pass(needs="assets bodies", gives="site")
     def sites(c: Compilation) -> None: ...
 
 It needs the passes whose results it reads. It gives fields, named by their first word (`body` for

@@ -26,7 +26,14 @@ from jaxsim.enums import JointType
 from jaxsim.identify import inertia
 from jaxsim.identify.forms import Form, ends
 from jaxsim.identify.targets import actuators
+from jaxsim.identify.targets.actuator_formulas import (
+    ActuatorFormulas,
+    actuator_formulas,
+    entries_set,
+)
 from jaxsim.identify.targets.select import (
+    DERIVED_FIELDS,
+    LIMITED,
     PREFIXES,
     SIGNAL_FIELDS,
     TARGET_PATTERN,
@@ -34,24 +41,20 @@ from jaxsim.identify.targets.select import (
     check_present,
     current_value,
     matching_ids,
+    unknown_field,
 )
+from jaxsim.io.assemble import live_model
 from jaxsim.math.rotation import Quat
 from jaxsim.math.vector import Vec
 from jaxsim.model.model import Model
 from jaxsim.spelling import remedy
 
 # lower bounds, by the ends of the names of fields; "above" excludes the bound itself
-_POSITIVE_FIELDS = ("_mass", "_inertia", "timestep")
+_POSITIVE_FIELDS = ("_mass", "_inertia", "timestep", "_resistance")
 _NONNEGATIVE_FIELDS = (
     *("_damping", "_frictionloss", "_armature", "_friction", "_margin", "_delay"),
-    *("density", "viscosity", "_kp", "_kv"),
-)
-# recomputed by `set_const`, which would overwrite drawn numbers
-_DERIVED_FIELDS = frozenset(
-    "body_subtreemass body_margin body_invweight0 dof_invweight0 dof_M0 dof_length geom_rbound "
-    "geom_aabb geom_fluid tendon_length0 tendon_invweight0 actuator_length0 actuator_acc0 "
-    "cam_poscom0 cam_pos0 cam_mat0 light_poscom0 light_pos0 light_dir0 flexedge_length0 "
-    "flexedge_invweight0".split()
+    *("density", "viscosity", "_kp", "_kv", "_dampratio", "_diameter", "_timeconst"),
+    *("_motorconst", "_nominal", "_inductance", "_saturation", "_controller"),
 )
 _UNIT_VECTOR_FIELDS = frozenset(("jnt_axis", "light_dir", "mesh_normal", "mesh_polynormal"))
 # what a bare field leaves unchanged, and the name that changes both
@@ -60,15 +63,6 @@ _COUPLED_FIELDS = {
     "actuator_gainprm": ("the bias of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
     "actuator_biasprm": ("the gain of servos stays as it is", "'actuator:*/kp' or 'actuator:*/kv'"),
     "geom_size": ("mass and inertia of the body stay as they are", "'body:*/mass' as well"),
-}
-# ranges, and the flags that enable them
-LIMITED = {
-    "jnt_range": "jnt_limited",
-    "jnt_actfrcrange": "jnt_actfrclimited",
-    "tendon_range": "tendon_limited",
-    "tendon_actfrcrange": "tendon_actfrclimited",
-    "actuator_forcerange": "actuator_forcelimited",
-    "actuator_actrange": "actuator_actlimited",
 }
 _NOT_MODEL_FIELDS = {
     "delay": "actions are delayed by Delayed(worlds, (least, most)), worlds.delay_most in a file; "
@@ -164,16 +158,28 @@ def change_of(m: Model, ranges: Ranges) -> "RandomChange":
       ValueError: a name selects nothing, a range is invalid, or it allows unphysical values.
     """
     draws: list[_Draw | _DrawInertia] = []
-    taken: dict[tuple[str, int], str] = {}
+    taken: dict[tuple[str, int], tuple[str, str, str]] = {}
+    named = []
     for name, range_ in ranges.items() if isinstance(ranges, Mapping) else ranges:
         draw = _draw(m, name, range_)
-        slots = [(n.field, int(i)) for n in draw.sets for i in n.adr]
-        other = next((taken[p] for p in slots if p in taken), None)
-        if other is not None and draw.replaces:
-            raise ValueError(f"{name}: sets the same number as {other!r}; leave one out")
-        taken |= dict.fromkeys(slots, name)
+        slots = [e for n in draw.sets for i in n.adr for e in entries_set(n.field, int(i))]
+        for field, adr, group in slots:
+            other, theirs, target = taken.get((field, adr), (None, "", ""))
+            # a factor or an offset may follow on a number, but not on one that a formula replaces
+            may_follow = not draw.replaces and target == _target_of(draw)
+            if other is not None and not may_follow and not (group and group == theirs):
+                raise ValueError(f"{name}: sets the same number as {other!r}; leave one out")
+        taken |= {(f, a): (name, group, _target_of(draw)) for f, a, group in slots}
         draws.append(draw)
-    return RandomChange(tuple(draws))
+        found = TARGET_PATTERN.fullmatch(name)
+        kind, of = (found["kind"], found["field"]) if found else (None, None)
+        named.append((kind, of, [(n.field, n.adr) for n in draw.sets]))
+    return RandomChange(tuple(draws), actuator_formulas(m, named))
+
+
+def _target_of(draw: "_Draw | _DrawInertia") -> str:
+    """Return the fields of formulas of actuators that a draw sets, "" if there are none."""
+    return " ".join(n.field for n in draw.sets if n.field in actuators.FORMULA_FIELDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,14 +187,15 @@ class RandomChange:
     """A random change of a model by ranges: a function of the model and a key."""
 
     draws: tuple[Any, ...]
+    formulas: ActuatorFormulas
 
     def __call__(self, m: Model, key: jax.Array) -> dict[str, Any]:
         """Return the new leaves by name."""
-        changed: dict[str, Any] = {}
+        changed: dict[str, Any] = self.formulas.initial(m.qpos0.dtype)
         keys = jax.random.split(key, max(len(self.draws), 1))
         for draw, own in zip(self.draws, keys, strict=False):
             changed |= draw.leaves(m, changed, own)
-        return changed
+        return self.formulas.evaluate(live_model(m, changed), changed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,8 +289,7 @@ def find_parameter(m: Model, name: str) -> RangedParameter:
         return _rotation(m, name, kind, ids)
     prefix = next((p for p in PREFIXES[kind] if f"{p}_{field}" in Model.fields), None)
     if prefix is None:
-        known = [n.partition("_")[2] for n in Model.fields if n.split("_")[0] in PREFIXES[kind]]
-        raise ValueError(f"{name}: no field {field!r} of a {kind}{remedy(str(field), known)}")
+        raise unknown_field(name, str(kind), str(field))
     return _field_parameter(m, name, f"{prefix}_{field}", ids, component)
 
 
@@ -324,7 +330,7 @@ def _field_parameter(
 ) -> RangedParameter:
     """Return the numbers of one field; `ids` are joints for a field of dofs."""
     declared = Model.fields.get(field)
-    if field in _DERIVED_FIELDS:
+    if field in DERIVED_FIELDS:
         raise ValueError(f"{name}: {field} follows from other numbers; draw those")
     if field in _UNIT_VECTOR_FIELDS or (declared is not None and declared.kind in ("quat", "rot")):
         raise ValueError(f"{name}: numbers of a unit length are not free; use '/rotation'")
@@ -381,9 +387,17 @@ def _actuator_parameter(
     """Return a parameter of actuators by its name in MJCF."""
     ids = _objects(m, "actuator", pattern)
     exact = not any(c in pattern for c in WILDCARDS)
-    ids, parts = actuators.entries_of(m, name, ids, field, component, exact)
-    own = tuple(Numbers(*part) for part in parts)
-    return RangedParameter(name, len(ids), own, field=f"_{field}")
+    components = actuators.count_of(m, ids, field, component)
+    found = [actuators.entries_of(m, name, ids, field, k, exact) for k in components]
+    by_field: dict[str, list[Numbers]] = {}
+    for _, parts in found:
+        for part in parts:
+            by_field.setdefault(part.field, []).append(Numbers(*part))
+    own = tuple(
+        Numbers(n, *map(np.concatenate, zip(*(part[1:] for part in of), strict=True)))
+        for n, of in by_field.items()
+    )
+    return RangedParameter(name, len(found[0][0]), own, field=f"_{field}")
 
 
 def _delay(m: Model, name: str, ids: np.ndarray, exact: bool) -> RangedParameter:

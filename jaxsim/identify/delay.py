@@ -21,7 +21,7 @@ from jaxsim.model.model import Model
 
 
 def delay_controls(ctrl: jax.Array, history: int, tuning: tuple[jax.Array, ...]) -> jax.Array:
-    """Return the delay_controls, scaled and shifted controls.
+    """Return the delayed, scaled and shifted controls.
 
     Args:
       ctrl: commanded controls, (history + steps, nu).

@@ -1,7 +1,7 @@
 """Parameters of an identification: one flat vector of unknowns, and the model that it defines.
 
-`parameters(m, {...})` builds them from names (select.py) and forms (forms.py). All functions of the
-unknowns are pure: `Parameters.model(m, theta)` works under jit, vmap and grad.
+`parameters(m, {...})` builds them from names (targets/select.py) and forms (forms.py). All
+functions of the unknowns are pure: `Parameters.model(m, theta)` works under jit, vmap and grad.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,19 @@ import numpy as np
 
 from jaxsim.identify import inertia
 from jaxsim.identify.forms import Form, Map, make_map
+from jaxsim.identify.targets.actuator_formulas import (
+    ActuatorFormulas,
+    actuator_formulas,
+    entries_set,
+    real_fields,
+)
 from jaxsim.identify.targets.geometry import DENSITY_FIELD, SIZE_FIELD, with_reshaped_geoms
-from jaxsim.identify.targets.select import ParameterTarget, current_value, select_target
+from jaxsim.identify.targets.select import (
+    TARGET_PATTERN,
+    ParameterTarget,
+    current_value,
+    select_target,
+)
 from jaxsim.io.assemble import live_model
 from jaxsim.math.rotation import Quat
 from jaxsim.math.vector import Vec
@@ -29,6 +40,8 @@ INDEPENDENT = (
     *("forcerange", "ctrlrange", "actfrcrange", "jnt_range", "adhesion", "surfacevel"),
     *("gravcomp", "_user", "_rgba"),
 )
+
+_NO_FORMULAS = ActuatorFormulas()
 
 
 @dataclass(frozen=True)
@@ -101,8 +114,14 @@ class Parameters(Mapping[str, Parameter]):
     Frozen parameters have no unknowns: they stay at their first guess.
     """
 
-    def __init__(self, m: Model, parts: Mapping[str, Parameter]):
+    def __init__(
+        self,
+        m: Model,
+        parts: Mapping[str, Parameter],
+        formulas: ActuatorFormulas = _NO_FORMULAS,
+    ):
         self._parts = dict(parts)
+        self._formulas = formulas
         self._dtype = m.qpos0.dtype
         sizes = [0 if p.form.frozen else p.size for p in self._parts.values()]
         self._ends = np.cumsum([0, *sizes])
@@ -145,7 +164,8 @@ class Parameters(Mapping[str, Parameter]):
     @property
     def fields(self) -> tuple[str, ...]:
         """Return the fields of the model that are set, "opt.density" for one of the options."""
-        return tuple(w.field for p in self._parts.values() for w in p.target.writes)
+        writes = (w for p in self._parts.values() for w in p.target.writes)
+        return tuple(name for w in writes for name in real_fields(w.field))
 
     def nominal(self) -> jax.Array:
         """Return the unknowns of the first guess, (size,)."""
@@ -257,10 +277,12 @@ class Parameters(Mapping[str, Parameter]):
             m = with_reshaped_geoms(
                 m, shapes, np.concatenate([p.items for p, _ in parts if p.is_shape])
             )
-        changed: dict[str, jax.Array] = {}
+        changed: dict[str, jax.Array] = self._formulas.initial(self._dtype)
         for p, u in parts:
             changed |= {} if p.is_shape else _written_fields(m, changed, p, u)
         m = live_model(m, changed)
+        # then what follows by formulas of actuators, from the mass matrix among others
+        changed = self._formulas.evaluate(m, changed)
         options = {n.partition(".")[2]: v for n, v in changed.items() if n.startswith("opt.")}
         fields = {n: v for n, v in changed.items() if not n.startswith("opt.")}
         m = m.replace(opt=m.opt.replace(**options), **fields) if options else m.replace(**fields)
@@ -296,16 +318,17 @@ def parameters(m: Model, forms: Mapping[str, Form]) -> Parameters:
     if not isinstance(m, Model):
         raise ValueError(f"parameters: m: expected a Model, got {type(m).__name__}")
     parts: dict[str, Parameter] = {}
-    taken: dict[tuple, str] = {}
+    taken: dict[tuple, tuple[str, str]] = {}
     for name, form in forms.items():
         if not isinstance(form, Form):
             raise ValueError(f"{name}: expected linear, log, scale or pseudo_inertia, got {form!r}")
         parts[name] = make_parameter(m, name, form)
-        for place in _set_entries(parts[name].target):
-            if place in taken:
-                raise ValueError(f"{name}: sets the same number as {taken[place]!r}")
-            taken[place] = name
-    return Parameters(m, parts)
+        for *place, group in _set_entries(parts[name].target):
+            other, theirs = taken.get(tuple(place), (name, ""))
+            if other != name and not (group and group == theirs):
+                raise ValueError(f"{name}: sets the same number as {other!r}")
+            taken[tuple(place)] = (name, group)
+    return Parameters(m, parts, actuator_formulas(m, map(_named_entries, parts.values())))
 
 
 def make_parameter(m: Model, name: str, form: Form) -> Parameter:
@@ -326,6 +349,13 @@ def make_parameter(m: Model, name: str, form: Form) -> Parameter:
     return Parameter(name, target, form, make_map(name, form, nominal), nominal)
 
 
+def _named_entries(p: Parameter) -> tuple:
+    """Return kind and field of a parameter's name, and the fields and addresses that it sets."""
+    found = TARGET_PATTERN.fullmatch(p.name)
+    kind, field = (found["kind"], found["field"]) if found else (None, None)
+    return kind, field, [(w.field, w.addresses) for w in p.target.writes]
+
+
 def _slope(p: Parameter, u: jax.Array) -> jax.Array:
     return jnp.ones_like(u) if p.form.kind == "inertia" else p.map.slope(u)
 
@@ -340,17 +370,22 @@ def _lengths(p: Parameter) -> np.ndarray:
 
 
 def _set_entries(target: ParameterTarget) -> Iterator[tuple]:
-    """Yield keys of the numbers that a parameter sets, to detect two that set the same."""
-    yield from target.signals
+    """Yield keys of the numbers that a parameter sets, to detect two that set the same.
+
+    The last item of each is a group, within which several parameters may set a number.
+    """
+    yield from ((*signal, "") for signal in target.signals)
     for write in target.writes:
         for place in write.addresses:
             if write.field == "inertia":
                 ends = (("mass", 1), ("ipos", 3), ("iquat", 4), ("inertia", 3))
-                yield from ((f"body_{n}", int(place) * k + i) for n, k in ends for i in range(k))
+                yield from (
+                    (f"body_{n}", int(place) * k + i, "") for n, k in ends for i in range(k)
+                )
             elif target.kind == "rotation":
-                yield from ((write.field, int(place) * 4 + i) for i in range(4))
+                yield from ((write.field, int(place) * 4 + i, "") for i in range(4))
             else:
-                yield write.field, int(place)
+                yield from entries_set(write.field, int(place))
 
 
 def _written_fields(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u: jax.Array) -> dict:

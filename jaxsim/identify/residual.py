@@ -7,7 +7,7 @@
 p is the signal of a rollout, linearly interpolated between steps. A recording is one piece, or
 several with multiple shooting (shooting.py). Pieces are batched as worlds. The Jacobian is computed
 in forward mode, with one direction for each parameter and for each number of the state of a piece,
-as a piece does not depend on the states of others (sensitivity.py).
+as a piece does not depend on the states of others (search/sensitivity.py).
 """
 
 import functools

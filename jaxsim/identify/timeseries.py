@@ -89,6 +89,8 @@ class TimeSeries:
         kept = (self.times >= start) & (self.times <= end)
         return TimeSeries(self.times[kept], self.values[kept], self.names)
 
+    between = slice_time  # the name of version 0.1
+
     def write(self, path: str | Path) -> None:
         """Write a .csv or .npz file, in the layout of the module's documentation."""
         if _file_suffix(path) == ".npz":

@@ -24,7 +24,7 @@ from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.search_order import mesh_order, shell_order
 from jaxsim.io.unsupported import ElementLocations, unsupported_features
 from jaxsim.model.fields import Record
-from jaxsim.model.flex_tables import flex_tables
+from jaxsim.model.flex.tables import flex_tables
 from jaxsim.model.model import Model, Option, Statistic
 from jaxsim.model.motor import actuator_states
 from jaxsim.model.structure import HULLS_MOVED, Structure
@@ -50,6 +50,7 @@ def assemble(
     origin: str | None = None,
     locations: ElementLocations | None = None,
     plugins: Sequence[str] = (),
+    actuator_origin: tuple[tuple, ...] = (),
 ) -> Model:
     """Make the Model of compiled tables.
 
@@ -64,6 +65,7 @@ def assemble(
       origin: file the model came from, for messages.
       locations: source locations of the objects of each kind, by id, for messages.
       plugins: name of the plugin of each instance.
+      actuator_origin: what the file gives for each actuator (compile/context.py).
 
     Returns:
       The Model. Leaves have the default precision of JAX: float32, or float64 under x64.
@@ -80,6 +82,7 @@ def assemble(
     tables = _tables(static, names, plugins)
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
     tables |= _derived_tables(fields, SMOOTHING_CUTOFF * (smooth or 0))
+    tables |= {"actuator_origin": actuator_origin} if actuator_origin else {}
     if smooth:
         leaves["smooth"] = _convert_leaf("smooth", Model.fields["smooth"], smooth, sizes)
 

@@ -110,6 +110,7 @@ def _model_of_compilation(
         origin=None if origin is None else display_name(origin),
         locations=compiled.locations,
         plugins=compiled.plugins,
+        actuator_origin=compiled.actuator_origin,
     )
     wanted = compiled.length_ranges
     return m if wanted is None else find_length_ranges(m, wanted)

@@ -159,7 +159,7 @@ def _low_times(kind: str) -> Callable[[Structure], Blocks]:
     """Return the slots of the low parts of times in each buffer, one more than it has samples."""
 
     def blocks(s: Structure) -> Blocks:
-        # buffer by buffer, actuators before sensors (`time_places`)
+        # buffer by buffer, actuators before sensors (`time_indices`)
         held = [(getattr(s, f"{n}adr") >= 0, getattr(s, n)[:, 0] + 1) for n in _HISTORIES.values()]
         lengths = np.concatenate([np.where(has, count, 0) for has, count in held])
         first = np.cumsum(lengths) - lengths

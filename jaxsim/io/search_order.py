@@ -39,7 +39,7 @@ def shell_order(fields: CompiledFields) -> np.ndarray:
     """Return the order of flex elements, `[nflexelem]`.
 
     Shells are ordered by their tree. So are other flexes of many elements, whose tree ends at
-    clusters (flex/clusters.py); small ones keep their order.
+    clusters (physics/collision/flex/clusters.py); small ones keep their order.
     """
     with_sdf = GeomType.SDF in fields["geom_type"]
     parts = [np.zeros(0, np.int32)]

@@ -1,15 +1,15 @@
 """Left-looking blocked Cholesky in loops, of the lower triangle of a matrix of many worlds.
 
-`Lower` (packed_lower.py) stores panels of exactly their height, and its unrolled program grows with
-the square of the rows. Here blocks of `BLOCK_WIDTH` columns are grouped into `_NUM_STEPS` steps;
-all blocks of a step have the same height, so that loops can iterate over them and the program is as
-long for 60 rows as for 180. Left-looking: all contributions of the columns to the left are
-subtracted from a block in one pass, because memory traffic dominates the time. Slices in a loop are
-pinned: otherwise they would be recomputed for each term of a product.
+`PackedLower` (packed_lower.py) stores panels of exactly their height, and its unrolled program
+grows with the square of the rows. Here blocks of `BLOCK_WIDTH` columns are grouped into
+`_NUM_STEPS` steps; all blocks of a step have the same height, so that loops can iterate over them
+and the program is as long for 60 rows as for 180. Left-looking: all contributions of the columns to
+the left are subtracted from a block in one pass, because memory traffic dominates the time. Slices
+in a loop are pinned: otherwise they would be recomputed for each term of a product.
 
-`step` is `[blocks, blocks of rows, WIDTH, WIDTH, W]`, a block of columns of it a `panel`, the
-`BLOCK_WIDTH` rows of a panel on the diagonal its `corner`; `start` is the first row or block of a
-step, `done` the finished steps with their first rows.
+`step` is `[blocks, blocks of rows, BLOCK_WIDTH, BLOCK_WIDTH, W]`, a block of columns of it a
+`panel`, the `BLOCK_WIDTH` rows of a panel on the diagonal its `corner`; `start` is the first row or
+block of a step, `done` the finished steps with their first rows.
 
 Where the trees of a model are the blocks of columns, a contact touches two blocks, which the state
 chooses: its products are added to every pair of blocks that it has in some world, times 1 or 0.
@@ -45,8 +45,8 @@ class BlockedLower:
     Rows are padded to whole blocks with those of a unit matrix.
 
     Attributes:
-      steps: from the left, `[blocks, blocks of rows, WIDTH, WIDTH, W]` each, from the first row of
-        the step down.
+      steps: from the left, `[blocks, blocks of rows, BLOCK_WIDTH, BLOCK_WIDTH, W]` each,
+        from the first row of the step down.
       size: number of rows of the matrix.
     """
 
@@ -62,7 +62,7 @@ class BlockedLower:
         A = jnp.pad(A, ((0, spare), (0, spare), (0, 0)))
         unit = np.arange(n, n + spare)
         A = A.at[unit, unit].set(1) if spare else A
-        # Divide the blocks of columns into STEPS steps, and stack the columns of each.
+        # Divide the blocks of columns into _NUM_STEPS steps, and stack the columns of each.
         cuts = sorted({round(blocks * k / _NUM_STEPS) for k in range(_NUM_STEPS + 1)})
         steps = []
         for start, end in pairwise(cuts):
@@ -232,7 +232,7 @@ def _plus_block(out: Array, place: tuple, here: Array, values: Array) -> Array:
 
 
 def _plus_on_diagonal(step: Array, blocks: Array, start: int) -> Array:
-    """Add blocks `[blocks, WIDTH, WIDTH, W]` on the diagonal of a step."""
+    """Add blocks `[blocks, BLOCK_WIDTH, BLOCK_WIDTH, W]` on the diagonal of a step."""
 
     def add(k: Array, step: Array) -> Array:
         block = lax.dynamic_slice_in_dim(blocks, start + k, 1)
@@ -337,6 +337,6 @@ def _inverse_of_factor(corner: Array) -> Array:
 
 
 def _block(step: Array, k: Array, height: int) -> Array:
-    """Return the last rows of a block of columns, `[height, WIDTH, W]`."""
+    """Return the last rows of a block of columns, `[height, BLOCK_WIDTH, W]`."""
     _, whole, width, worlds = step.shape
     return lax.dynamic_slice(step, (k, whole - height, 0, 0), (1, height, width, worlds))[0]

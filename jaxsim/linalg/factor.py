@@ -373,7 +373,7 @@ def _step_solve(A: Array, b: Array) -> Array:
     """Solve by right-looking A = L D L', row by row in loops that a fused kernel can hold.
 
     After iteration k, row k of A is that of D L', and L^-1 is applied to b up to row k
-    (cpu_fusion.py).
+    (transforms/cpu_fusion.py).
     """
     n = len(A)
     place = np.arange(n, dtype=np.int32)

@@ -1,9 +1,9 @@
 """Gaussian elimination row by row for many worlds, in loops that fused CPU kernels can hold.
 
-The blocked Cholesky factorization of `Lower` (packed_lower.py) is fast where XLA runs operation by
-operation, but is thousands of unrolled operations. In a fused kernel (cpu_fusion.py) loops are
-inexpensive, so a hundred operations suffice: the program is the same for 6 rows and for 48, and
-takes two to three times the time of the blocked form.
+The blocked Cholesky factorization of `PackedLower` (packed_lower.py) is fast where XLA runs
+operation by operation, but is thousands of unrolled operations. In a fused kernel
+(transforms/cpu_fusion.py) loops are inexpensive, so a hundred operations suffice: the program is
+the same for 6 rows and for 48, and takes two to three times the time of the blocked form.
 """
 
 import jax.numpy as jnp

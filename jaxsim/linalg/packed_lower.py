@@ -124,7 +124,7 @@ class PackedLower:
 
     def add_contact_blocks(self, between: ContactBlocks) -> Self:
         """Raise NotImplementedError; `supports` is always false."""
-        raise NotImplementedError("Lower.add_contact_blocks")
+        raise NotImplementedError("PackedLower.add_contact_blocks")
 
     def solve(self, b: Array) -> Array:
         """Solve A x = b for a positive definite matrix, b `[n, W]`."""

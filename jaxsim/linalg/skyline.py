@@ -10,7 +10,7 @@ follows the nonzeros: boxes that touch only the floor cost the sum of their own 
 `_PIVOTS_PER_STEP` pivot rows from row `p` to column `end` are eliminated together: first among each
 other (`rows`, with reciprocal pivots `inverse`), then from `TILE_ROWS` rows `i` by `TILE_COLUMNS`
 columns `at` at a time, a tile that XLA vectorizes. Loops of data-dependent length are inexpensive
-in fused CPU kernels (cpu_fusion.py).
+in fused CPU kernels (transforms/cpu_fusion.py).
 """
 
 from collections.abc import Sequence

@@ -117,7 +117,7 @@ class TreeSparse:
 
     def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
         """Raise NotImplementedError: constraint rows of flexes couple several trees."""
-        raise NotImplementedError("TreeMatrix.plus_entries")
+        raise NotImplementedError("TreeSparse.plus_entries")
 
     def supports(self, between: ContactBlocks) -> bool:
         """Return False: contacts couple items that are not ancestors of each other."""
@@ -126,7 +126,7 @@ class TreeSparse:
 
     def add_contact_blocks(self, between: ContactBlocks) -> Self:
         """Raise NotImplementedError; `supports` is always false."""
-        raise NotImplementedError("TreeMatrix.add_contact_blocks")
+        raise NotImplementedError("TreeSparse.add_contact_blocks")
 
     def times(self, x: Array) -> Array:
         """Return A x, `[n, *W]`."""

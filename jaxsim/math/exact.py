@@ -1,4 +1,4 @@
-"""Compensated arithmetic: sums and products with their rounding errors.
+"""Compensated sums, and the fraction of a cycle of a product of a time and a rate.
 
 The sum of two numbers and its rounding error are two numbers (TwoSum: D. Knuth, *The Art of
 Computer Programming* 2, 4.2.2, theorem B), so that a running sum carried as two numbers has twice
@@ -28,7 +28,7 @@ def two_sum(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def add(high: jax.Array, low: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return `high + low + x` as two numbers, the second below half a unit of the first."""
+    """Return `high + low + x` as two numbers, the second at most half an ulp of the first."""
     total, error = two_sum(high, x)
     return two_sum(total, low + error)
 

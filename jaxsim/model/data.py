@@ -214,7 +214,13 @@ class Data(Record):
         "another input); the dof whose pivot was too small; the number of contacts needed",
     )
     solver_niter = array(dtype="int", doc="solver iterations of the last step")
-    solver = nested(SolverStat, "statistics of the solver's iterations", keep=False)
+    solver = nested(
+        SolverStat,
+        "statistics of the solver's iterations",
+        keep=False,
+        optional=True,
+        remedy="make_data(m, keep='all') allocates it",
+    )
     solver_fwdinv = array(2, unit="N or N m", doc="norms: inverse - forward, under the fwdinv flag")
 
     # poses
@@ -270,7 +276,12 @@ class Data(Record):
     actuator_moment = array("nout", "nv", doc="actuator moment arms", keep=False)
 
     # contacts and constraints
-    contact = nested(Contact, "contacts")
+    contact = nested(
+        Contact,
+        "contacts",
+        optional=True,
+        remedy="make_data(m) allocates it, and load_model(..., contacts=n) decides its size",
+    )
     ncon = array(dtype="int", doc="number of detected contacts")
     ne = array(dtype="int", doc="number of equality rows")
     nf = array(dtype="int", doc="number of friction-loss rows")
@@ -362,14 +373,18 @@ class Data(Record):
     energy = array(2, unit="J", doc="potential and kinetic energy, under the energy flag")
 
     readings: Any = work(
-        "working values of sensor histories (history/sampling.py); None: no sensor has one"
+        "working values of sensor histories (physics/history/sampling.py); None: no sensor has one"
     )
-    frames: Any = work("material frames of twisting rods (flex/frames.py); None: not computed yet")
-    found: Any = work("contacts (collision/driver.py), in the order of their rows; None: no pairs")
+    frames: Any = work(
+        "material frames of twisting rods (physics/flex/frames.py); None: not computed yet"
+    )
+    found: Any = work(
+        "contacts (physics/collision/driver.py), in the order of their rows; None: no pairs"
+    )
     inertia: Any = work(
-        "M by trees (linalg/tree_sparse.py, block_diagonal.py); None: stored as one matrix"
+        "M by trees (linalg/tree_sparse.py, linalg/block_diagonal.py); None: stored as one matrix"
     )
-    rows: Any = work("constraint rows of the solver (constraint/rows.py)")
+    rows: Any = work("constraint rows of the solver (physics/constraint/rows.py)")
     forces: Any = work(
         "row forces, if they do not follow from qacc (m.lists_row_forces); else None"
     )
@@ -384,6 +399,11 @@ class Data(Record):
             if name in values and low not in values and not self._native:
                 values |= _low_of(low, values[name], getattr(self, name), getattr(self, low))
         return super().replace(**values)
+
+    def _has_sizes(self) -> bool:
+        """Return whether the capacity of contacts is fixed: not in a Data of a few fields, as a
+        single stage takes, which has no counters."""
+        return self.solver_niter is not None and self.warning is not None
 
     def _remedy(self, name: str, value: Any) -> str:
         """Return what replaces the field, or the nearest name."""

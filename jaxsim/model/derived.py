@@ -10,6 +10,8 @@ from jaxsim.errors import SourceLocation
 
 SLIDERS_ONLY = 2  # body_simple of a body with slide joints along its own axes only
 AUTOMATIC_LENGTH = -1.0  # spring length that the compiler computes
+# entry of the table `actuator_origin` for a servo whose damping the file gives as a ratio
+DAMPING_RATIO = ("dampratio",)
 MIN_BODY_SIZE = 1e-5  # smallest size of a body [m]
 
 # Fields of `stat`, and their values for a model without bodies or dofs.
@@ -30,11 +32,11 @@ OWN_SEMIAXES = ((0,), (1,), (2,))
 
 # 15-point Gauss-Kronrod rule on [0, 1], with the eight decimals that MuJoCo uses: exact values
 # would change the virtual mass of thin ellipsoids noticeably.
-NODE_FIELDS = (
+KRONROD_NODES = (
     *(0.00427231, 0.02544604, 0.06756779, 0.12923441, 0.20695638, 0.29707742, 0.39610752),
     *(0.5, 0.60389248, 0.70292258, 0.79304362, 0.87076559, 0.93243221, 0.97455396, 0.99572769),
 )
-WEIGHT_FIELDS = (
+KRONROD_WEIGHTS = (
     *(0.01146766, 0.03154605, 0.05239501, 0.07032663, 0.08450236, 0.09517529, 0.10221647),
     *(0.10474107, 0.10221647, 0.09517529, 0.08450236, 0.07032663, 0.05239501, 0.03154605),
     0.01146766,

@@ -7,10 +7,11 @@ conversion between public arrays and the form used inside the physics derive fro
         qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
         xpos = array("nbody", kind="vec", unit="m", doc="position of each body frame")
 
-`Record` is not built on `flax.struct.dataclass`, although flax can save it (checkpoint.py).
-Declarations have symbolic shapes, units and meanings; `replace` checks shapes; a field may be
-absent; working values are not part of the pytree; a state dict has no arrays of size zero. A
-dataclass would contribute only the pytree registration, which is one call in `__init_subclass__`.
+`Record` is not built on `flax.struct.dataclass`, although flax can save it
+(serialization/checkpoint.py). Declarations have symbolic shapes, units and meanings; `replace`
+checks shapes; a field may be absent; working values are not part of the pytree; a state dict has no
+arrays of size zero. A dataclass would contribute only the pytree registration, which is one call in
+`__init_subclass__`.
 """
 
 import dataclasses
@@ -55,6 +56,8 @@ class Field:
       keep: whether `make_data` allocates it by default.
       static: decides the shape of the program: hashed, never traced.
       nested: the record class of the value, for a field that is itself a record.
+      optional: whether a record may be None in an object that can be simulated.
+      remedy: how a record is changed, for messages.
       only: tables of the structure, options ("opt.density") or properties of the model; None in a
         model in which all of them are zero.
     """
@@ -67,6 +70,8 @@ class Field:
     keep: bool = True
     static: bool = False
     nested: type | None = None
+    optional: bool = False
+    remedy: str = ""
     only: tuple[str, ...] = ()
 
     def dims(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -87,9 +92,16 @@ def static(doc: str = "") -> Any:
     return Field(doc=doc, static=True)
 
 
-def nested(record: type, doc: str = "", keep: bool = True) -> Any:
+def nested(
+    record: type, doc: str = "", keep: bool = True, optional: bool = False, remedy: str = ""
+) -> Any:
     """Declare a field that is a record itself."""
-    return Field(doc=doc, nested=record, keep=keep)
+    return Field(
+        doc=doc, nested=record, keep=keep, optional=optional, remedy=remedy or _RECORD_REMEDY
+    )
+
+
+_RECORD_REMEDY = "tree_replace({'opt.timestep': ...}) changes one field of such a record"
 
 
 @dataclass(frozen=True)
@@ -188,8 +200,9 @@ class Record:
 
         Raises:
           ValueError: the shape of a value differs from the declared one; leading batch axes are
-            allowed.
-            Values without a shape, such as the axes of a vmap, are not checked.
+            allowed. A field that is a record takes only such a record, of the same sizes.
+            Other values without a shape, such as the axes of a vmap, are not checked, nor is a
+            record of axes.
 
         Example:
           >>> float(d.replace(qvel=jnp.ones(1)).qvel[0])
@@ -248,8 +261,53 @@ class Record:
         """Raise ValueError if a new value does not have the declared shape."""
         sizes = self._sizes(values)
         for name, value in values.items():
-            if name in self.fields:
-                check_field(name, self.fields[name], value, self.__dict__[name], sizes)
+            field = self.fields.get(name)
+            if field is None:
+                continue
+            check_field(name, field, value, self.__dict__[name], sizes)
+            if field.nested is not None and self._holds_arrays():
+                self._check_record(name, field, value)
+
+    def _holds_arrays(self) -> bool:
+        """Return whether this is a record of arrays, rather than of the axes of a vmap."""
+        return any(hasattr(self.__dict__[name], "dtype") for name in self._leaves)
+
+    def _has_sizes(self) -> bool:
+        """Return whether the sizes of records in this one are fixed."""
+        return True
+
+    def _check_record(self, name: str, field: Field, value: Any) -> None:
+        """Raise ValueError if the new value of a field that is a record is none, or does not fit.
+
+        Args:
+          name: name of the field.
+          field: its declaration.
+          value: the new value; None where such a field may be absent.
+        """
+        nested_type, old = field.nested, self.__dict__[name]
+        assert nested_type is not None
+        if value is None and (field.optional or old is None):
+            return
+        if not isinstance(value, nested_type):
+            expected = f"a {nested_type.__name__}{' or None' * field.optional}"
+            is_record = isinstance(value, Record)
+            got = f"a {type(value).__name__}" if is_record else brief_value(value)
+            raise ValueError(f"{name}: expected {expected}, got {got}; {field.remedy}")
+        if not isinstance(value, Record) or not isinstance(old, Record):
+            return
+        # Arrays that are None are named by the function that needs them; static values have none.
+        gone = [n for n in value._statics if value.__dict__[n] is None]
+        if gone:
+            raise ValueError(f"{name}: the new one has no {gone[0]}; {field.remedy}")
+        if not self._has_sizes():
+            return
+        for inner, declared in value.fields.items():
+            before = old.__dict__[inner]
+            if not declared.static and hasattr(before, "dtype"):
+                try:
+                    check_field(f"{name}.{inner}", declared, value.__dict__[inner], before, {})
+                except ValueError as error:
+                    raise ValueError(f"{error}; {field.remedy}") from None
 
     def _cast_to_field(self, name: str, value: Any) -> Any:
         """Return a new value converted to the type of its field.
@@ -382,7 +440,9 @@ def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -
     if getattr(getattr(value, "dtype", None), "kind", "") in NO_NUMBERS:
         raise ValueError(f"{name}: expected real numbers, got {brief_value(value)}")
     if field.nested is not None:
-        raise ValueError(f"{name}: expected a {field.nested.__name__}, got {brief_value(value)}")
+        raise ValueError(
+            f"{name}: expected a {field.nested.__name__}, got {brief_value(value)}; {field.remedy}"
+        )
     expected = _expected_shape(field, old, sizes)
     have = shape[max(len(shape) - len(expected), 0) :]
     if len(have) < len(expected) or any(

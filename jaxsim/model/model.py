@@ -24,7 +24,7 @@ from jaxsim.enums import (
 from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED_BIT, Callbacks
 from jaxsim.model.fields import Record, array, brief_value, nested, static
-from jaxsim.model.flex_kinds import shells
+from jaxsim.model.flex.kinds import shells
 from jaxsim.model.serialization.name_text import ADDRESSES, NameText, name_addresses, name_text
 from jaxsim.model.structure import CHANGEABLE, HULLS_MOVED, Structure
 from jaxsim.model.switch.clashes import DECIDING_FIELDS, check_clashes, find_clashes
@@ -109,7 +109,12 @@ class Model(Record):
     structure: Structure = static("counts, types, parents, addresses, limits")
     opt: Option = nested(Option, "simulation options")
     stat: Statistic = nested(Statistic, "model statistics")
-    callbacks: Callbacks | None = nested(Callbacks, "functions of the user that a step calls")
+    callbacks: Callbacks | None = nested(
+        Callbacks,
+        "functions of the user that a step calls",
+        optional=True,
+        remedy="jaxsim.Callbacks(control=...) has them",
+    )
 
     qpos0 = array("nq", unit="m or rad", doc="configuration at the reference pose")
     qpos_spring = array("nq", unit="m or rad", doc="configuration at which springs are at rest")
@@ -338,8 +343,10 @@ class Model(Record):
 
     def _check(self, values: Mapping[str, Any]) -> None:
         """Raise ValueError if new values do not fit the declarations or this structure."""
-        super()._check(values)
         _check_callbacks(values.get("callbacks"))
+        if "structure" in values:
+            _check_structure(values["structure"], needed=self._holds_arrays())
+        super()._check(values)
         self._check_smooth(values.get("smooth"))
         structure: Structure = values.get("structure", self.structure)
         if structure is None or structure.refusals or structure.contact_refusals:
@@ -531,8 +538,8 @@ class Model(Record):
 
     @property
     def pair_flags(self) -> int:
-        """Return the flags that decide which geoms may collide: DisableBit, and FILTERED if there
-        is a contactfilter callback."""
+        """Return the flags that decide which geoms may collide: DisableBit, and FILTERED_BIT if
+        there is a contactfilter callback."""
         filtered = self.callbacks is not None and self.callbacks.contactfilter is not None
         return int(self.opt.disableflags) | (FILTERED_BIT if filtered else 0)
 
@@ -590,6 +597,16 @@ def _check_option(name: str, value: Any) -> None:
     whole = hasattr(value, "__index__") and not isinstance(value, bool | np.bool_)
     if not whole or not 0 <= operator.index(value) <= (bits or _MAX_LIMIT_VALUE):
         raise ValueError(f"{name}: expected {what}, at least 0, got {brief_value(value)}")
+
+
+def _check_structure(value: Any, needed: bool) -> None:
+    """Raise ValueError if a value is no structure; None is one where it is not needed."""
+    if not isinstance(value, Structure) and (needed or value is not None):
+        got = f"a {type(value).__name__}" if isinstance(value, Record) else brief_value(value)
+        raise ValueError(
+            f"structure: expected a Structure, got {got}; m.structure.replace(...) returns one "
+            "with other tables"
+        )
 
 
 def _check_callbacks(value: Any) -> None:

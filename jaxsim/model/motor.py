@@ -18,10 +18,14 @@ from typing import Any
 import numpy as np
 
 from jaxsim.enums import DynType, GainType
+from jaxsim.model.motor_constants import MotorConstants
 
 R, K, TEMPCOEF, REFTEMP, KP, KI, KD, VMAX = range(8)  # in gainprm
 AMPLITUDE, POLES, PHASE, COULOMB, STATIC, STRIBECK = range(6)  # in biasprm
 TAU, RATE, THERMAL_R, THERMAL_C, AMBIENT, SIGMA0, SIGMA1, SLEW, IMAX = range(9)  # in dynprm
+# Addresses of the constants of a motor: R, K, tempcoef, reftemp, and tau, rate, thermal R and C,
+# ambient.
+GAIN_CONSTANTS, DYN_CONSTANTS = slice(R, REFTEMP + 1), slice(TAU, AMBIENT + 1)
 # Columns of gainprm and dynprm of a pid; its kp and kv are those of the affine bias.
 PID_KI = 0
 PID_IMAX, PID_SLEW = range(2)
@@ -51,6 +55,16 @@ STATES: Mapping[DynType, Mapping[ActState, tuple[str, int]]] = {
         ActState.CURRENT: ("actuator_dynprm", TAU),
     },
 }
+
+
+def constants_of(gainprm: Any, dynprm: Any, torque: Any) -> MotorConstants:
+    """Return the constants of a motor from its parameter vectors and its bound of the torque."""
+    r, k, tempcoef, reftemp = gainprm[GAIN_CONSTANTS]
+    tau, rate, thermal_r, thermal_c, ambient = dynprm[DYN_CONSTANTS]
+    return MotorConstants(
+        *(k, r, tau, torque, rate),
+        *(thermal_r, thermal_c, ambient, tempcoef, reftemp),
+    )
 
 
 def states_of(kind: int, parameter: Callable[[str], Any]) -> tuple[ActState, ...]:

@@ -2,10 +2,10 @@
 
     def full_m(m: Model, d: Data) -> Float[Array, "nv nv"]
 
-To a type checker `Float[Array, "nv nv"]` is an `Array`; at run time `typing.get_type_hints(f,
-include_extras=True)` has its `Shape`. The shape is that of one world: under `jax.vmap` the batch
-axis precedes it, and a core function of the physics has `*W` after it (a scalar argument is one
-item, as a field of Data). The axes, separated by spaces, are
+To a type checker `Float[Array, "nv nv"]` is an `Array`; at run time
+`typing.get_type_hints(f, include_extras=True)` has its `Shape`. The shape is that of one world:
+under `jax.vmap` the batch axis precedes it, and a core function of the physics has `*W` after it (a
+scalar argument is one item, as a field of Data). The axes, separated by spaces, are
 
     nv          a size of the Model
     3           a number

@@ -82,6 +82,9 @@ def reset_data_keyframe(m: Model, d: Data, key: int | str | Int[jax.Array, ""]) 
 def set_keyframe(m: Model, d: Data, key: int | str | Int[jax.Array, ""]) -> Model:
     """Return the model with the state of a world stored as one of its keyframes.
 
+    The time of a keyframe is one number: in single precision it is `d.time`, without the low-order
+    part of the clock. `get_state`, `copy_state` and checkpoints have both.
+
     Corresponds to `mj_setKeyframe` in MuJoCo.
 
     Args:

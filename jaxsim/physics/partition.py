@@ -41,7 +41,7 @@ def inertia_blocks(s: Structure) -> Parts:
 
 
 def is_sparse(m: Model) -> bool:
-    """Return True if M is stored as `TreeMatrix`: its entries between dofs and their ancestors.
+    """Return True if M is stored as `TreeSparse`: its entries between dofs and their ancestors.
 
     This form is used where loops cost little, the blocks are too large to be unrolled, and the
     tree-sparse factorization (L'DL), one row update per entry, is much less work than dense blocks.

@@ -203,9 +203,9 @@ def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
 
     On a CPU this is the number of numbers in a vector, so that no loops over worlds are left. A
     large model whose solver iterates over many worlds at once runs one world at a time, in a few
-    large kernels. Newton's method itself splits large models by world (solver/per_world.py).
-    Derivatives (`linear`) always run in tiles: they process all rows and use the library's
-    factorization.
+    large kernels. Newton's method itself splits large models by world
+    (physics/solver/per_world.py). Derivatives (`linear`) always run in tiles: they process all rows
+    and use the library's factorization.
     """
     newton = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
     by_world = newton and not m.resolves_shells

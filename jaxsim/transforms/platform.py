@@ -29,10 +29,11 @@ class Platform(NamedTuple):
       tiles: many worlds run in tiles that fit the cache of a core (layout.py).
       branches: a data-dependent branch is inexpensive; elsewhere it would wait for the host.
       scans: a scan over items is inexpensive; elsewhere one sort takes fewer kernels.
-      chunks: contacts are processed in chunks up to the largest count of any world (products.py);
+      chunks: contacts are processed in chunks up to the largest count of any world
+        (arrays/products.py);
         elsewhere the whole capacity at once: a loop of unknown length would wait for the host.
       gathers: worlds may gather their own items of a table; a TPU fetches a tile of 1,024 numbers
-        for each, where comparing the index with all items is one sum (gather.py).
+        for each, where comparing the index with all items is one sum (arrays/gather.py).
       blocks: large linear systems are solved one after another, by blocks: the library would wake
         threads for each small one (linalg/factor.py).
       fuses_calls: programs run as a few large kernels, in which loops are inexpensive

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 from physics.integrate.test_integrate import MANY, moving, world
+from public import public
 from tolerance import DYNAMICS, STAGES
 
 import jaxsim
@@ -80,7 +81,7 @@ def test_jacobians():
     }
     for name, (expected, index) in single.items():
         expected(mj, mjd, p, r, index)
-        found = getattr(jaxsim, name)(m, d, index)
+        found = public(name)(m, d, index)
         close(found[0], p.T)
         close(found[1], r.T)
 

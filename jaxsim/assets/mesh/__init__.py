@@ -2,6 +2,6 @@
 
     Surface -> weld -> placed vertices -> mass -> principal frame -> hull, polygons
 
-Each step is one file; `asset/mesh/meshes.py` combines them. `distance.py`, with `boxes.py` and
-`closest_point.py`, computes the distance of a point from a surface.
+Each step is one file; `compile/asset/mesh/meshes.py` combines them. `distance.py`, with `boxes.py`
+and `closest_point.py`, computes the distance of a point from a surface.
 """

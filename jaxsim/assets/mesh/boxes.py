@@ -19,9 +19,8 @@ _DISTANCE_SLACK = (
 )
 _SURFACE_TOLERANCE = 1e-12  # pruning tolerance for points on the surface, relative to its size
 _EQUAL_TOLERANCE = 1e-12  # relative tolerance of equal squared distances
-_MAX_PARTS = (
-    12  # largest number of parts of a side; sides above 1 / _PARTS of the whole are divided
-)
+# Largest number of parts of a side; sides above 1 / _MAX_PARTS of the whole are divided.
+_MAX_PARTS = 12
 _MANY_TRIANGLES = 100_000  # above this number, triangles have fewer sample points
 
 

@@ -109,7 +109,7 @@ def slices(pole: np.ndarray, c: CubeCells) -> np.ndarray:
       c: one cell.
 
     Returns:
-      (SLICES, 3 corners, 3). Sides in the order +u, -u, +v, -v; then along the other axis.
+      (FAN_SLICES, 3 corners, 3). Sides in the order +u, -u, +v, -v; then along the other axis.
     """
     on_side = FAN_SLICES // 4
     axis, side = np.divmod(np.repeat(np.arange(4), on_side), 2)

@@ -45,7 +45,8 @@ CELL_CODE_BASE = 2**CELL_CODE_BITS
 COORDINATE_ROUNDING = (
     2e-7  # relative to the largest coordinate: three roundings in single precision
 )
-_SHORT_LIST, _LONG_LIST = 8, 16  # target list lengths, for hulls of up to MANY vertices and of more
+# Target list lengths, for hulls of up to _MAX_SMALL_HULL vertices and for larger ones.
+_SHORT_LIST, _LONG_LIST = 8, 16
 _MAX_SMALL_HULL = 256
 _FAN_REACH = 1.5  # distance of the pole of a fan from its cell, in half sides
 _LISTS_PER_BATCH = 64  # lists that are pruned together
@@ -60,7 +61,7 @@ class SupportMap(NamedTuple):
         parts along its side, (6 CELLS_PER_EDGE^2,).
       part: for each part the address of its candidates, or -1 - its fan, (nparts,).
       pole: poles of the fans, multiples of POLE_UNIT, (nfans, 2).
-      slice: addresses of the candidates of the slices, (nfans, SLICES).
+      slice: addresses of the candidates of the slices, (nfans, FAN_SLICES).
       candidate: ids of vertices, list after list, (n,).
       most: length of the longest list.
     """
@@ -102,7 +103,7 @@ class _Points(NamedTuple):
 class _Leaf(NamedTuple):
     """A part of the final subdivision: cell `number` of the grid of r x r, and its lists.
 
-    It has one list, or SLICES of them for a fan about `pole`.
+    It has one list, or FAN_SLICES of them for a fan about `pole`.
     """
 
     r: int

@@ -4,5 +4,5 @@
 
 The cells that the surface intersects are split down to a given depth, so that samples are dense
 near the surface; between them distances are interpolated. `build.py` combines the steps,
-`distance.py` computes distances.
+`assets/mesh/distance.py` computes distances.
 """

@@ -2,7 +2,7 @@
 
 The compiler reads the settings of a plugin from it and generates its mesh. The physics uses
 
-    shape = SHAPES["mujoco.sdf.torus"]
+    shape = SDF_SHAPES["mujoco.sdf.torus"]
     constants = shape.constants(*settings(shape, config))
     distance = shape.distance(x, y, z, *constants)
 

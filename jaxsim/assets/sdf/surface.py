@@ -16,7 +16,7 @@ def sdf_surface(shape: SdfShape, values: tuple[float, ...]) -> Surface:
     """Return the zero level set of a shape, sampled in its box.
 
     Args:
-      shape: an entry of `SHAPES`.
+      shape: an entry of `SDF_SHAPES`.
       values: its settings, as returned by `settings`.
 
     Raises:

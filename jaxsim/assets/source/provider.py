@@ -11,12 +11,14 @@ attaches, and its assets. Built in: `data:`, files contained in their own name.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from jaxsim.assets.source import data_uri
+from jaxsim.errors import LocatedProblem, ModelError, SourceLocation
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")  # RFC 3986, section 3.1
 
@@ -36,7 +38,7 @@ class Provider:
       read: handle -> contents.
       close: handle -> anything; called once for every handle, also if reading failed.
       getdir: name -> the folder to which names in the file are relative; None: the name up to its
-        last slash, or the last one before `::` if it is inside an archive. It must not raise.
+        last slash, or the last one before `::` if it is inside an archive.
       modified: name, time in seconds since the epoch -> whether the file has changed since; None:
         it never changes.
     """
@@ -65,22 +67,40 @@ class Provider:
             raise
         self._call("close", self.close, name, handle)
         if not isinstance(data, bytes | bytearray | memoryview):
-            kind = type(data).__name__
-            message = f"the provider of '{self.prefix}:' gave {kind} for '{display_name(name)}'"
-            raise ResourceError(f"{message}, expected bytes")
+            raise ResourceError(self._wrong_result("read", name, data, "bytes"))
         return bytes(data)
 
     def changed(self, name: str, since: float) -> bool:
-        """Return whether a file has changed after a time, in seconds since the epoch."""
+        """Return whether a file has changed after a time, in seconds since the epoch.
+
+        Raises:
+          ResourceError: the provider failed.
+        """
         if self.modified is None:
             return False
-        return bool(self._call("ask for changes of", self.modified, name, name, since))
+        answer = self._call("ask for changes of", self.modified, name, name, since)
+        # a flag of any library, as numpy's; not None, which a function without `return` gives
+        if answer is None or isinstance(answer, str | bytes):
+            raise ResourceError(self._wrong_result("modified", name, answer, "True or False"))
+        return bool(answer)
 
     def folder(self, name: str) -> str:
-        """Return the folder to which names in a file are relative."""
-        given = None if self.getdir is None else self.getdir(name)
-        if given is not None:
-            return str(given)
+        """Return the folder to which names in a file are relative.
+
+        Raises:
+          ModelError: the provider failed; its location is the file.
+        """
+        given = None
+        try:
+            if self.getdir is not None:
+                given = self._call("find the folder of", self.getdir, name, name)
+            if given is not None:
+                if not isinstance(given, str | os.PathLike) or isinstance(os.fspath(given), bytes):
+                    raise ResourceError(self._wrong_result("getdir", name, given, "str or None"))
+                return os.fspath(given)
+        except ResourceError as error:
+            location = SourceLocation(display_name(name), None)
+            raise ModelError(LocatedProblem(location, str(error))) from error
         inside, mark, archive = name.partition("::")
         folder = inside[: inside.rfind("/") + 1] or f"{self.prefix}:"
         return f"{folder}{mark}{archive}"
@@ -90,8 +110,16 @@ class Provider:
         try:
             return function(*args)
         except Exception as error:
-            reason = str(error) or type(error).__name__
+            kind = type(error).__name__
+            reason = f"{str(error) or kind} ({kind} in the provider of '{self.prefix}:')"
             raise ResourceError(f"cannot {what} '{display_name(name)}': {reason}") from error
+
+    def _wrong_result(self, hook: str, name: str, result: Any, expected: str) -> str:
+        """Return the message for a function that returned a value of a wrong type."""
+        return (
+            f"the provider of '{self.prefix}:' gave {type(result).__name__} for "
+            f"'{display_name(name)}', expected {expected}; correct its function '{hook}'"
+        )
 
 
 _providers: dict[str, Provider] = {}

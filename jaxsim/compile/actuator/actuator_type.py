@@ -42,6 +42,8 @@ class ActuatorType:
     ffrange: np.ndarray = field(default_factory=lambda: np.zeros(2))
     forcerange: np.ndarray | None = None  # also set by the saturation of a dcmotor
     inherited: np.ndarray | None = None  # the range that inheritrange requests
+    # of a dcmotor: its constants before the first element, and the attributes of each element
+    motor: tuple | None = None
 
     def copy(self) -> ActuatorType:
         """Return a copy with its own parameter vectors."""

@@ -37,7 +37,8 @@ _DEFAULT_GEAR = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @declare_pass(
-    needs="read_settings plugin_fields bodies joints sites tendons", gives="actuator jnt tendon"
+    needs="read_settings plugin_fields bodies joints sites tendons",
+    gives="actuator jnt motors tendon",
 )
 def actuators(c: Compilation) -> None:
     """Add all fields of actuators that do not need the reference pose."""
@@ -90,6 +91,7 @@ def _parameters(c: Compilation, types: list[ActuatorType]) -> None:
         rows = np.array([getattr(t, name) for t in types], np.float64)
         c.fields[f"actuator_{name}"] = rows.reshape(len(types), 10)
     c.fields["actuator_actearly"] = np.array([t.actearly for t in types], bool)
+    c.motors = tuple(t.motor or () for t in types)
 
 
 def _check(c: Compilation, e: SpecElement, t: ActuatorType) -> None:

@@ -82,6 +82,7 @@ def _read(
         result.gaintype, result.biastype = shortcut.gaintype, shortcut.biastype
         result.actearly = False
     result.written = element.tag
+    result.motor = result.motor if element.tag == "dcmotor" else None
     result.forcerange = (
         own.forcerange if element.own("forcerange") is None else element.own("forcerange")
     )

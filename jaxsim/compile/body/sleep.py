@@ -1,8 +1,9 @@
 """Compile sleep policies: the kinematic trees that may sleep, `tree_sleep_policy`.
 
-By default a tree may sleep unless an actuator can move it, a tendon with a spring or damper couples
-it to others, or it belongs to a flex without internal forces (MuJoCo's XML reference, body/sleep).
-The root body of a tree can override this.
+By default a tree may sleep unless an actuator can move it, a tendon couples it to more than one
+other tree, or to one other with a spring or damper, or it belongs to a flex that nothing holds in
+shape: no elasticity, no equality of the flex, no passive contacts (MuJoCo's XML reference,
+body/sleep). The root body of a tree can override this.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import EqType, SleepPolicy, TrnType, WrapType
-from jaxsim.model.flex_kinds import asks_passive
+from jaxsim.model.flex.kinds import asks_passive
 
 _POLICIES = {
     "never": SleepPolicy.NEVER,

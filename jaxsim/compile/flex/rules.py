@@ -9,7 +9,7 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.flex.cells import ORDERS, active_nodes
 from jaxsim.compile.flex.flex import Flex
 from jaxsim.enums import IntegratorType, JointType
-from jaxsim.model.flex_kinds import asks_passive
+from jaxsim.model.flex.kinds import asks_passive
 from jaxsim.spec import SpecElement
 
 _CONDIMS = (1, 3, 4, 6)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.enums import MINVAL
-from jaxsim.model.derived import NODE_FIELDS, WEIGHT_FIELDS
+from jaxsim.model.derived import KRONROD_NODES, KRONROD_WEIGHTS
 
 
 def geom_fluid(shape: str, coefficients: np.ndarray, semiaxes: np.ndarray) -> np.ndarray:
@@ -39,7 +39,7 @@ def _kappa(a: float, b: float, c: float) -> float:
 
     u = s t^3 / (1 - t)^2 maps it to t in [0, 1], where the quadrature rule gives MuJoCo's digits.
     """
-    t, weights = np.array(NODE_FIELDS), np.array(WEIGHT_FIELDS)
+    t, weights = np.array(KRONROD_NODES), np.array(KRONROD_WEIGHTS)
     scale = max(MINVAL, (a**3 * b * c) ** 0.4)
     u = scale * t**3 / (1 - t) ** 2
     slope = u * (3 / t + 2 / (1 - t))

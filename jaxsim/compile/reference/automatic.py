@@ -26,7 +26,7 @@ from jaxsim.model.derived import AUTOMATIC_LENGTH
 @declare_pass(
     needs="bodies geoms joints sites cameras lights masses align_free tree tendons actuators "
     "scale_actuators frames contacts flexes equalities",
-    gives="actuator body cam constants dof eq flg length_ranges light stat tendon",
+    gives="actuator body cam constants damping_ratios dof eq flg length_ranges light stat tendon",
 )
 def derive(c: Compilation) -> None:
     """Add spring lengths, servo damping, length ranges, constants at `qpos0`, and statistics."""
@@ -62,6 +62,7 @@ def damping_ratios(c: Compilation, constants: Constants) -> None:
     kp, ratio = -f["actuator_biasprm"][:, 1], f["actuator_biasprm"][:, 2]
     servo = (f["actuator_gainprm"][:, 0] == kp) | (f["actuator_gaintype"] == GainType.PID)
     wanted = np.flatnonzero(servo & (ratio > 0))
+    c.damping_ratios = tuple(map(int, wanted))
     if not len(wanted):
         return
     mobility = constants.actuator_mobility()

@@ -1,8 +1,9 @@
 """`stat`: length, position and inertia scales of a model in the reference pose.
 
-Values of `<statistic>` are kept; the rest is computed. `meaninertia` is the mean of M's diagonal,
-`meanmass` and `meansize` are means over bodies, and `extent` and `center` [m] are those of the box
-around bodies, their centers of mass, joints, sites and geoms.
+All are computed; a later pass replaces those that `<statistic>` sets (options/option.py).
+`meaninertia` is the mean of M's diagonal; `meanmass` and `meansize` are means over bodies. `center`
+and `extent` [m] are the center and largest side of the box around bodies, their centers of mass,
+joints, sites and geoms; `extent` is at least 2 `meansize`, and `NO_EXTENT` for an empty model.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Both reduce to a circle in a plane: the plane through the center and the two end
 plane normal to the axis for a cylinder, where the path rises uniformly along the axis. Without a
 side site the path takes the shorter way around, and wraps only if the straight segment would cross
 the circle. A side site s selects the way: the path winds around the center by the same angle as end
--> s -> end does (MuJoCo 4.0). A side site inside the circle requests a path that touches the circle
-from within.
+-> s -> end does (MuJoCo 4.0). A side site nearer to the center of the geom than the radius, for a
+cylinder too, requests a path that touches the circle from within.
 """
 
 from __future__ import annotations

@@ -149,6 +149,11 @@ def _dimensionless_entries(
 
 
 def _multiply(row: np.ndarray, units: str, scale: Scale, angular: bool) -> None:
-    """Multiply the first numbers of a row, or all of them if there is a single unit."""
+    """Multiply a row in place by the scale factors of its units.
+
+    Of several units, separated by commas, each belongs to one of the leading numbers. A single unit
+    belongs to all numbers of a row of one or two, and to the first of a longer row (`gainprm`,
+    `biasprm`, `dynprm`).
+    """
     count = len(units.split(",")) if "," in units else (1 if len(row) > 2 else len(row))
     row[:count] *= scale.factors(units, count, angular=angular)

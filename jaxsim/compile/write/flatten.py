@@ -24,7 +24,7 @@ from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.compile.write.radians import write_radians
 from jaxsim.spec import Spec, SpecElement
 
-# Settings that elements carry with them, and that `_rewrite` applies to their numbers and names.
+# Settings of an attached model by which its elements are converted (_convert_attached_elements).
 _CARRIED = ("degree", "eulerseq", "autolimits", "meshdir", "texturedir", "strippath")
 # Settings that affect the inertia of a body, which is then written explicitly.
 _WEIGHING = (

@@ -41,7 +41,9 @@ class Solution(NamedTuple):
       cost: half the sum of the squared residual; infinite where the start has no finite cost, ().
       history: the cost before each iteration, NaN after the last, (iterations,).
       iterations: number of iterations, ().
-      converged: no step lowers the cost; else the iterations were exhausted, ().
+      converged: the cost is zero, its last or its predicted decrease is below rounding, or the
+        damping reached its limit. False if the iterations were exhausted or no finite cost was
+        found, () bool.
       triangle: R of a QR decomposition of (J, r) at `x`, from which the covariance is computed:
         R'R = (J, r)'(J, r); (n + 1, n + 1) or as many rows as there are; None if J was not
         computed.

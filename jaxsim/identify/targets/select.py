@@ -4,7 +4,7 @@ body:link3/mass             kind:name/field; names may have shell wildcards: leg
 joint:elbow/damping         of a joint, or of its dofs
 geom:foot*/friction[0]      one of several numbers
 geom:arm/size[1], /density  the inertia of the body follows (geometry.py)
-actuator:hip/kp, /kv        parameters of an actuator as MJCF names them (actuators.py)
+actuator:hip/kp, /lugre[1]  attributes of an actuator as MJCF names them (actuators.py)
 body:link3/inertia          with pseudo_inertia(): mass, center of mass and inertia
 site:imu/rotation           a rotation vector; also of a geom, body or camera
 dof_frictionloss            a field of every object that has it
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.identify.targets import actuators, geometry
+from jaxsim.identify.targets import actuator_formulas, actuators, geometry
 from jaxsim.model.model import Model
 from jaxsim.model.switch.switches import explain_missing_slot
 from jaxsim.spelling import remedy
@@ -40,6 +40,23 @@ PREFIXES = {
     "sensor": ("sensor",),
 }
 WILDCARDS = "*?["
+# ranges, and the flags that enable them
+LIMITED = {
+    "jnt_range": "jnt_limited",
+    "jnt_actfrcrange": "jnt_actfrclimited",
+    "tendon_range": "tendon_limited",
+    "tendon_actfrcrange": "tendon_actfrclimited",
+    "actuator_ctrlrange": "actuator_ctrllimited",
+    "actuator_forcerange": "actuator_forcelimited",
+    "actuator_actrange": "actuator_actlimited",
+}
+# recomputed by `set_const`, which would overwrite other numbers
+DERIVED_FIELDS = frozenset(
+    "body_subtreemass body_margin body_invweight0 dof_invweight0 dof_M0 dof_length geom_rbound "
+    "geom_aabb geom_fluid tendon_length0 tendon_invweight0 actuator_length0 actuator_acc0 "
+    "cam_poscom0 cam_pos0 cam_mat0 light_poscom0 light_pos0 light_dir0 flexedge_length0 "
+    "flexedge_invweight0".split()
+)
 TARGET_PATTERN = re.compile(
     r"(?:(?P<kind>\w+):)?(?P<name>[^/]+?)(?:/(?P<field>\w+))?(?:\[(?P<k>\d+)\])?"
 )
@@ -105,7 +122,10 @@ def select_target(m: Model, key: str, inertia: bool = False) -> ParameterTarget:
         return _signals(m, key, kind, name, field)
     if kind not in PREFIXES:
         raise ValueError(f"{key}: no kind {kind!r}{remedy(kind, [*PREFIXES, *SIGNAL_FIELDS])}")
-    ids = matching_ids(m, kind, name)
+    try:
+        ids = matching_ids(m, kind, name)
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
     if inertia:
         if (kind, field) != ("body", "inertia"):
             raise ValueError(f"{key}: pseudo_inertia is for 'body:name/inertia'")
@@ -121,11 +141,18 @@ def select_target(m: Model, key: str, inertia: bool = False) -> ParameterTarget:
         return _numbers(m, key, f"geom_{field}", ids, component, kind)
     prefix = next((p for p in PREFIXES[kind] if f"{p}_{field}" in Model.fields), None)
     if prefix is None:
-        known = [n.partition("_")[2] for n in Model.fields if n.split("_")[0] in PREFIXES[kind]]
-        raise ValueError(f"{key}: no field {field!r} of a {kind}{remedy(str(field), known)}")
+        raise unknown_field(key, kind, str(field))
     if prefix == "dof":
         ids = np.flatnonzero(np.isin(m.dof_jntid, ids))
     return _numbers(m, key, f"{prefix}_{field}", ids, component, kind)
+
+
+def unknown_field(key: str, kind: str, field: str) -> ValueError:
+    """Return the error for a field that objects of a kind do not have."""
+    known = [n.partition("_")[2] for n in Model.fields if n.split("_")[0] in PREFIXES[kind]]
+    if kind == "actuator":
+        return ValueError(f"{key}: {field!r} {actuators.unknown_parameter(field, known)}")
+    return ValueError(f"{key}: no field {field!r} of a {kind}{remedy(field, known)}")
 
 
 def matching_ids(m: Model, kind: str, pattern: str) -> np.ndarray:
@@ -168,16 +195,21 @@ def _select_actuator_parameter(
 ) -> ParameterTarget:
     """Return a parameter of actuators; the first number of each gives its present value."""
     exact = not any(c in pattern for c in WILDCARDS)
-    ids = matching_ids(m, "actuator", pattern)
-    ids, parts = actuators.entries_of(m, key, ids, name, component, exact)
-    nominal = np.zeros(len(ids))
-    for part in reversed(parts):
-        nominal[part.owner] = part.sign * np.ravel(current_value(m, part.field))[part.adr]
-    end = "" if component is None else f"[{component}]"
-    names = [m.names["actuator"][i] for i in ids]
-    labels = (key,) if len(ids) == 1 else tuple(f"actuator:{n}/{name}{end}" for n in names)
-    writes = tuple(Write(part.field, part.adr, part.sign, part.owner) for part in parts)
-    return ParameterTarget("field", labels, nominal, writes)
+    everything = matching_ids(m, "actuator", pattern)
+    components = actuators.count_of(m, everything, name, component)
+    labels: list[str] = []
+    nominals, writes = [np.zeros(0)], []
+    for k in components:
+        ids, parts = actuators.entries_of(m, key, everything, name, k, exact)
+        nominal = np.zeros(len(ids))
+        for part in reversed(parts):
+            nominal[part.owner] = part.sign * np.ravel(current_value(m, part.field))[part.adr]
+        end = "" if k is None else f"[{k}]"
+        writes += [Write(p.field, p.adr, p.sign, p.owner + len(labels)) for p in parts]
+        labels += [f"actuator:{m.names['actuator'][i]}/{name}{end}" for i in ids]
+        nominals.append(nominal)
+    labels = [key] if len(labels) == 1 else labels
+    return ParameterTarget("field", tuple(labels), np.concatenate(nominals), tuple(writes))
 
 
 def _numbers(
@@ -253,9 +285,12 @@ def _signals(m: Model, key: str, kind: str, pattern: str, field: str | None) -> 
 
 
 def current_value(m: Model, field: str):
-    """Return the numbers of a field, of an option "opt.gravity", or the densities of geoms."""
+    """Return the numbers of a field, of an option "opt.gravity", the densities of geoms, or those
+    of a formula of actuators."""
     if field == geometry.DENSITY_FIELD:
         return geometry.densities(m)
+    if field in actuators.FORMULA_FIELDS:
+        return actuator_formulas.formula_values(m, field)
     owner, _, option = field.partition(".")
     return getattr(m.opt, option) if owner == "opt" and option else getattr(m, field)
 
@@ -264,6 +299,14 @@ def check_present(m: Model, key: str, field: str, ids: np.ndarray) -> None:
     """Raise ValueError for a number that has no effect in any program of the model."""
     if field == "actuator_delay":
         raise ValueError(f"{key}: identify the delay of a control as 'ctrl:name/delay'")
+    flag = LIMITED.get(field)
+    if flag is not None and not np.asarray(getattr(m, flag), bool)[ids].any():
+        raise ValueError(
+            f"{key}: nothing is limited there, so that its range changes nothing; limit it in the "
+            "model before it is loaded"
+        )
+    if field in DERIVED_FIELDS:
+        raise ValueError(f"{key}: {field} follows from other numbers; name those")
     reason = explain_missing_slot(m.structure, field, ids)
     if reason is not None:
         raise ValueError(f"{key}: {field} {reason}")

@@ -2,9 +2,9 @@
 
 In `qpos0` joints contribute no motion, so body poses follow from the tree alone. Two shapes are
 disjoint if a plane separates them. For bounding boxes the face normals and the line of centers are
-tried, as in the physics (collision/candidates/broadphase.py); for meshes, Gilbert's algorithm on
-the convex hulls (E. Gilbert, An iterative procedure for computing the minimum of a quadratic form
-on a convex set, 1966).
+tried, as in the physics (physics/collision/candidates/broadphase.py); for meshes, Gilbert's
+algorithm on the convex hulls (E. Gilbert, An iterative procedure for computing the minimum of a
+quadratic form on a convex set, 1966).
 """
 
 import itertools

@@ -13,7 +13,8 @@ from jaxsim.errors import ConfigError, LocatedProblem, SourceLocation
 Path = tuple[str | int, ...]
 
 _MAX_NESTING = 32  # nesting depth of tables and lists
-_MAX_NUMBER_DIGITS = 1000  # characters of a number: Python refuses to print longer ones
+# Longest number, in characters; Python converts integers of up to 4300 digits.
+_MAX_NUMBER_DIGITS = 1000
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _BLANK = re.compile(r"[ \t]*")

@@ -47,7 +47,7 @@ class Attr:
       form: the requirement of `pattern` in words.
       required: it must be written.
       doc: its meaning.
-      no_effect: why nothing in the engine reads it; empty otherwise.
+      no_effect: why the physics does not depend on it; empty if it does.
     """
 
     name: str

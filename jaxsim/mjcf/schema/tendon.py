@@ -20,7 +20,7 @@ _HEAD = (
         "springlength",
         (-1, -1),
         "Q",
-        "rest length, or range of rest lengths; -1: as in the initial pose",
+        "rest length, or range of rest lengths; -1 -1: length where joint springs are at rest",
         n=(1, 2),
     ),
     real("springyield", 0, "Q", "deflection at which the spring yields; 0: never"),

@@ -1,5 +1,8 @@
-"""`<visual>`: display settings of a viewer. They are kept for writing and do not affect the
-physics."""
+"""`<visual>`: display settings, which do not affect the physics.
+
+Images use those of `headlight`, `map`, `rgba` and `global` that view/picture/appearance.py reads.
+All are kept for writing.
+"""
 
 from dataclasses import replace
 

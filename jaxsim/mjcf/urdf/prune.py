@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from jaxsim.mjcf.parse import Node
 from jaxsim.mjcf.schema import Row
-from jaxsim.mjcf.urdf.table import IGNORED_ELEMENTS, REMOVED_ELEMENTS, ROBOT
+from jaxsim.mjcf.urdf.table import IGNORED_ELEMENTS, REMOVED_COMPILER_ATTRIBUTES, ROBOT
 from jaxsim.spelling import is_misspelling
 
 _log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ def prune(root: Node) -> None:
         node, row = stack.pop()
         node.cdata = None
         for name in [name for name in node.attrs if not _is_known(name, row.attrs)]:
-            if name not in REMOVED_ELEMENTS and not _is_foreign(name):
+            if name not in REMOVED_COMPILER_ATTRIBUTES and not _is_foreign(name):
                 strange.setdefault(f"attribute '{name}' of <{node.tag}>", []).append(node)
             del node.attrs[name]
         children, node.children = node.children, []
@@ -53,7 +53,7 @@ def _is_known(name: str, known: Iterable[str]) -> bool:
         is_misspelling(name, known)
         and not _is_foreign(name)
         and name not in IGNORED_ELEMENTS
-        and name not in REMOVED_ELEMENTS
+        and name not in REMOVED_COMPILER_ATTRIBUTES
     )
 
 

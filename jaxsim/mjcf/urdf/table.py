@@ -196,7 +196,7 @@ IGNORED_ELEMENTS: dict[str, str] = (
 )
 
 # Attributes of <compiler> in models written for older versions of MuJoCo.
-REMOVED_ELEMENTS = {
+REMOVED_COMPILER_ATTRIBUTES = {
     "convexhull": "hulls are always computed; the attribute was removed",
     "exactmeshinertia": "the attribute was removed; use <mesh inertia='exact'/>",
     "inertiafrommesh": "the attribute was removed",

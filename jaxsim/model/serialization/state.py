@@ -1,10 +1,14 @@
 """State vectors selected by the bits of `State`, MuJoCo's `mjtState`.
 
-MuJoCo's documentation, Programming: Simulation, State and control.
+MuJoCo's documentation, Programming: Simulation, State and control. In single precision a clock is
+two numbers (physics/history/clock.py). A vector has MuJoCo's numbers in its layout; with `low=True`
+the low-order parts of time and of the times in `history` follow, so that a state that is restored
+goes on with exactly the same clock. `set_state` takes both.
 """
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +17,11 @@ import numpy as np
 from jaxsim.enums import State
 from jaxsim.model.data import LOW_PARTS, Data
 from jaxsim.model.fields import brief_value
+from jaxsim.model.indices import time_indices
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
+
+_Shapes = list[tuple[str, tuple[int, ...]]]
 
 # Fields in the order of their bits, starting with bit 0.
 _STATE_BIT_FIELDS = (
@@ -24,12 +31,19 @@ _STATE_BIT_FIELDS = (
 )
 
 
-def state_size(m: Model, spec: int) -> int:
-    """Return the number of values of parts of a state. Corresponds to `mj_stateSize` in MuJoCo."""
-    return sum(int(np.prod(shape)) for _, shape in _parts(m, spec))
+def state_size(m: Model, spec: int, *, low: bool = False) -> int:
+    """Return the number of values of parts of a state. Corresponds to `mj_stateSize` in MuJoCo.
+
+    Args:
+      m: the model.
+      spec: bits of `State`.
+      low: whether low-order parts of times count, which there are in single precision; without
+        them the size is MuJoCo's.
+    """
+    return _count(_parts(m, spec)) + (_count(_low_parts(m, spec)) if low else 0)
 
 
-def get_state(m: Model, d: Data, spec: int) -> Float[jax.Array, "size"]:
+def get_state(m: Model, d: Data, spec: int, *, low: bool = False) -> Float[jax.Array, "size"]:
     """Return parts of a state as one vector, in the order of their bits.
 
     Corresponds to `mj_getState` in MuJoCo.
@@ -38,20 +52,25 @@ def get_state(m: Model, d: Data, spec: int) -> Float[jax.Array, "size"]:
       m: the model.
       d: one world.
       spec: bits of `State`, such as `State.PHYSICS`.
+      low: whether the vector ends with the low-order parts of `time` and of the times in `history`,
+        which a state in single precision has; without them it has MuJoCo's size, and a clock that
+        is restored from it is off by up to half a unit of `time` in single precision.
 
     Returns:
-      (state_size(m, spec),), in the precision of the model. The low-order parts of `time` and of
-      the times in `history` in single precision are not included (`copy_state` copies them).
+      (state_size(m, spec),), in the precision of the model.
 
     Example:
       >>> from jaxsim.enums import State
-      >>> jaxsim.get_state(m, d, State.TIME | State.QPOS).shape
+      >>> jaxsim.get_state(m, d, State.QPOS | State.QVEL).shape
       (2,)
     """
     _check_one("get_state", d)
-    none = [jnp.zeros(0, m.qpos0.dtype)]
-    parts = [jnp.ravel(getattr(d, name)).astype(m.qpos0.dtype) for name, _ in _parts(m, spec)]
-    return jnp.concatenate(none + parts)
+    found = [jnp.zeros(0, m.qpos0.dtype)]
+    for name, shape in [*_parts(m, spec), *(_low_parts(m, spec) if low else ())]:
+        value = getattr(d, name)
+        value = jnp.zeros(shape) if value is None else value  # a Data without low parts
+        found.append(jnp.ravel(value).astype(m.qpos0.dtype))
+    return jnp.concatenate(found)
 
 
 def set_state(m: Model, d: Data, state: Float[jax.Array, "size"], spec: int) -> Data:
@@ -59,24 +78,23 @@ def set_state(m: Model, d: Data, state: Float[jax.Array, "size"], spec: int) -> 
 
     Corresponds to `mj_setState` in MuJoCo.
 
+    Args:
+      m: the model.
+      d: one world.
+      state: the vector, with low-order parts of times or without. Without them they are zero; those
+        of a numpy array in double precision, as MuJoCo's are, follow from its numbers.
+      spec: bits of `State`.
+
     Raises:
       ValueError: the vector does not have `state_size(m, spec)` entries.
     """
     _check_one("set_state", d)
-    if np.shape(state) != (state_size(m, spec),):
-        raise ValueError(
-            f"set_state: state: expected shape ({state_size(m, spec)},), got {np.shape(state)}"
-        )
-    parts = list(_parts(m, spec))
-    ends = np.cumsum([int(np.prod(shape)) for _, shape in parts])
-    pieces = jnp.split(jnp.asarray(state), ends[:-1]) if parts else []
-    old = (getattr(d, name) for name, _ in parts)
-    return d.replace(
-        **{
-            name: piece.reshape(shape).astype(before.dtype)
-            for (name, shape), piece, before in zip(parts, pieces, old, strict=True)
-        }
-    )
+    parts, low = _check_vector("set_state: state", m, state, spec)
+    values = _split(jnp.asarray(state), [*parts, *low])
+    new = {n: v.astype(getattr(d, n).dtype) for n, v in values.items() if n not in dict(low)}
+    lows: dict[str, Any] = {n: values[n] for n, _ in low} or _low_of_double(m, state, parts)
+    kept = {n: v for n, v in lows.items() if getattr(d, n) is not None}
+    return d.replace(**new, **{n: jnp.asarray(v, getattr(d, n).dtype) for n, v in kept.items()})
 
 
 def extract_state(
@@ -90,6 +108,9 @@ def extract_state(
       srcspec: bits of the parts in `src`.
       dstspec: bits of the parts to return, a subset of `srcspec`.
 
+    Returns:
+      The vector of `get_state(m, d, dstspec)`; without low-order parts if `src` has none.
+
     Raises:
       ValueError: the vector has another size, or `dstspec` is no subset of `srcspec`.
     """
@@ -98,13 +119,9 @@ def extract_state(
             f"extract_state: dstspec: {State(dstspec & ~srcspec)!r} is not in the vector; take it "
             "into srcspec, and into the bits of get_state"
         )
-    if np.shape(src) != (state_size(m, srcspec),):
-        raise ValueError(
-            f"extract_state: src: expected shape ({state_size(m, srcspec)},), got {np.shape(src)}"
-        )
-    wanted = {name for name, _ in _parts(m, dstspec)}
-    parts = list(_parts(m, srcspec))
-    numbers = [np.full(int(np.prod(shape)), name in wanted) for name, shape in parts]
+    parts, low = _check_vector("extract_state: src", m, src, srcspec)
+    wanted = {name for name, _ in [*_parts(m, dstspec), *_low_parts(m, dstspec)]}
+    numbers = [np.full(_count([part]), part[0] in wanted) for part in (*parts, *low)]
     return jnp.asarray(src)[np.flatnonzero(np.concatenate([np.zeros(0, bool), *numbers]))]
 
 
@@ -151,6 +168,54 @@ def _parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     for bit, name in enumerate(_STATE_BIT_FIELDS):
         if spec >> bit & 1:
             yield name, Data.fields[name].dims(m.structure.sizes)
+
+
+def _low_parts(m: Model, spec: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the names and shapes of the low-order parts of the fields that bits select; none in
+    double precision."""
+    if m.is_single_precision:
+        for name, _ in _parts(m, spec):
+            if name in LOW_PARTS:
+                yield LOW_PARTS[name], Data.fields[LOW_PARTS[name]].dims(m.structure.sizes)
+
+
+def _count(parts: Iterable[tuple[str, tuple[int, ...]]]) -> int:
+    """Return the number of values of parts with their shapes."""
+    return sum(int(np.prod(shape)) for _, shape in parts)
+
+
+def _check_vector(what: str, m: Model, state: Any, spec: int) -> tuple[_Shapes, _Shapes]:
+    """Return the parts in a vector, and the low-order parts in it, which may be absent.
+
+    Raises:
+      ValueError: the vector has another size.
+    """
+    parts, low = list(_parts(m, spec)), list(_low_parts(m, spec))
+    sizes = [_count(parts) + _count(low), _count(parts)]
+    if np.shape(state) not in [(size,) for size in sizes]:
+        end = f" (({sizes[1]},) without low parts)" if sizes[0] != sizes[1] else ""
+        raise ValueError(f"{what}: expected shape ({sizes[0]},){end}, got {np.shape(state)}")
+    return parts, low if np.shape(state) == (sizes[0],) else []
+
+
+def _split(state: jax.Array, parts: _Shapes) -> dict[str, jax.Array]:
+    """Return the parts of a vector by name."""
+    ends = np.cumsum([_count([part]) for part in parts])
+    pieces = jnp.split(state, ends[:-1]) if parts else []
+    return {name: piece.reshape(shape) for (name, shape), piece in zip(parts, pieces, strict=True)}
+
+
+def _low_of_double(m: Model, state: Any, parts: _Shapes) -> dict[str, np.ndarray]:
+    """Return the low-order parts of times in a vector in double precision, which a state in single
+    precision would lose."""
+    if not isinstance(state, np.ndarray) or state.dtype != np.float64:
+        return {}
+    ends = np.cumsum([0, *(_count([part]) for part in parts)])
+    whole = {name: state[i:j] for (name, _), i, j in zip(parts, ends[:-1], ends[1:], strict=True)}
+    times = {"time": whole["time"].reshape(())} if "time" in whole else {}
+    if "history" in whole:
+        times["history"] = whole["history"][time_indices(m.structure)]
+    return {LOW_PARTS[name]: x - np.float64(np.float32(x)) for name, x in times.items()}
 
 
 def _check_one(name: str, d: Data) -> None:

@@ -19,7 +19,7 @@ from jaxsim.enums import (
     JointType,
     SolverType,
 )
-from jaxsim.model.flex_kinds import asks_passive
+from jaxsim.model.flex.kinds import asks_passive
 
 STRAIN_EQUALITY = 3  # flex_edgeequality of a flex with strain constraints
 

@@ -125,7 +125,7 @@ def _muscle(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
 
 
 def _slew(m: Model, d: Data, ctrl: Array, i: np.ndarray) -> Array:
-    """Return the rate towards the first control, which is already rate-limited (`pursued`)."""
+    """Return the rate towards the first control, rate-limited by `setpoint_controls`."""
     goal = gather_static(ctrl, m.actuator_ctrladr[act_owner(m)[i]])
     return (goal - gather_static(d.act, i)) / m.opt.timestep
 

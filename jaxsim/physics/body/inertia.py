@@ -1,7 +1,7 @@
 """Centers of mass, com-based inertias and motion axes, and the joint-space inertia matrix.
 
 Composite-rigid-body algorithm, about the center of mass of each kinematic tree. M is built in the
-form that the model's solver uses (parts.py): dense, as diagonal blocks, or by its entries between
+form that partition.py selects for the model: dense, as diagonal blocks, or by its entries between
 dofs and their ancestors.
 """
 

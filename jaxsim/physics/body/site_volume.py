@@ -18,7 +18,7 @@ def points_inside_site(m: Model, kind: GeomType, site: np.ndarray, p: Vec) -> Ar
 
     Args:
       m: the model.
-      kind: GeomType of the sites, one of INSIDE or a mesh.
+      kind: GeomType of the sites, one of INSIDE_FUNCTIONS or a mesh.
       site: the sites, `[n]`.
       p: points in the frames of these, `[n, *W]` or `[n, k, *W]` [m].
 

@@ -96,8 +96,8 @@ def _clear_contacts(d: Data) -> Data:
 def contact_reach(m: Model, d: Data, plan: CollisionLayout, params: ContactParams) -> Array:
     """Return the distance below which geoms of a pair have contacts, `[npairs, *W]` [m].
 
-    Pairs rejected by the callback `contactfilter` get -FAR. The callback is not called for `<pair>`
-    elements and flexes.
+    Pairs rejected by the callback `contactfilter` get -NO_CONTACT_DISTANCE. The callback is not
+    called for `<pair>` elements and flexes.
 
     Raises:
       ValueError: the callback is set and some geoms of the model have no collider.

@@ -8,8 +8,9 @@ the distance cutoff. So at most 50 prisms of a height field count, the first one
 geom has a distance only where it is in contact. Two unbounded shapes, or a height field and an
 `sdf` geom, have no distance.
 
-FAMILIES lists the pairs of geom types with one method each. Pairs may differ between worlds, so all
-families that `QueryTypes` lists are evaluated for every pair and the one that applies is selected.
+_DISTANCE_FAMILIES lists the pairs of geom types with one method each. Pairs may differ between
+worlds, so all families that `QueryTypes` lists are evaluated for every pair and the one that
+applies is selected.
 """
 
 from collections.abc import Callable, Iterable
@@ -49,7 +50,7 @@ class QueryTypes(NamedTuple):
     """Types of geoms that distances are requested of: the static extent of the program.
 
     Attributes:
-      families: rows of FAMILIES.
+      families: rows of _DISTANCE_FAMILIES.
       kinds: types of the convex geoms.
       first, second: names of the signed distance functions of geoms paired with `sdf` geoms, and of
         these `sdf` geoms.
@@ -70,8 +71,9 @@ class _Family(NamedTuple):
 
     Attributes:
       first, second: types of geoms; the lower type of a pair is first.
-      measure: takes the model, both geoms, the distance cutoff (-FAR: skip the pair), and the
-        types; returns distances `[n, *W]`, or those of several contacts `[k, n, *W]`.
+      measure: takes the model, both geoms, the distance cutoff (-NO_CONTACT_DISTANCE: skip the
+        pair), and the types; returns distances `[n, *W]`, or those of several contacts `[k, n,
+        *W]`.
     """
 
     first: tuple[int, ...]
@@ -80,7 +82,7 @@ class _Family(NamedTuple):
 
 
 def distance_family(type1: int, type2: int) -> int:
-    """Return the row of FAMILIES of two geom types in any order; -1: they have no distance."""
+    """Return the row of _DISTANCE_FAMILIES of two geom types in any order; -1: no distance."""
     low, high = sorted((int(type1), int(type2)))
     rows = (k for k, f in enumerate(_DISTANCE_FAMILIES) if low in f.first and high in f.second)
     return next(rows, -1)
@@ -88,7 +90,7 @@ def distance_family(type1: int, type2: int) -> int:
 
 def query_types(s: Structure, pairs: Iterable[tuple[int, int]]) -> QueryTypes:
     """Return the static extent of a program for pairs of geoms."""
-    # Order each pair by type, as in FAMILIES.
+    # Order each pair by type, as in _DISTANCE_FAMILIES.
     rising = [sorted(pair, key=lambda g: int(s.geom_type[g])) for pair in pairs]
     families = {distance_family(*s.geom_type[pair]) for pair in rising} - {-1}
     geoms = {g for pair in rising for g in pair}
@@ -135,8 +137,8 @@ def distances(
       meet: types that can occur among them.
 
     Returns:
-      Distance, midpoint and normal from a to b, `[n, *W]`. A pair without a distance is FAR away;
-      the distance of a pair beyond its cutoff is only known to exceed it.
+      Distance, midpoint and normal from a to b, `[n, *W]`. A pair without a distance is
+      NO_CONTACT_DISTANCE away; the distance of a pair beyond its cutoff is only known to exceed it.
     """
     # Order each pair by type, evaluate every family, then restore the order.
     kind = jnp.asarray(m.geom_type, jnp.int32)

@@ -50,8 +50,8 @@ class Contacts(NamedTuple):
     """Contacts of a state, `[ncontact, *W]` each.
 
     Attributes:
-      dist: signed distance of the surfaces, negative in penetration [m]; FAR if there is no
-        contact.
+      dist: signed distance of the surfaces, negative in penetration [m]; NO_CONTACT_DISTANCE if
+        there is no contact.
       pos: point midway between the surfaces [m].
       frame: rows are the normal, from geom 1 to geom 2, and two tangents.
       geom, body: ids of the first and of the second.
@@ -116,7 +116,7 @@ class CandidatePoints(NamedTuple):
       touch: geometry of the contact points.
       pair: candidate pair of each.
       found: the distance is within reach of the pair.
-      item, rank: see SoftPoints; None if no flex can collide.
+      item, rank: see SoftPoints (flex/candidates.py); None if no flex can collide.
     """
 
     touch: ContactPoints
@@ -296,7 +296,7 @@ def _group_points(
     pair: IdArray = StaticIds.of(group.pairs)
     lost: jax.Array | int = 0
     # Broad phase, unless every pair fits the budget; unused slots of the budget get a reach of
-    # -FAR.
+    # -NO_CONTACT_DISTANCE.
     if group.tests_every_entry:
         a, b = gather_static(geoms, geom1), gather_static(geoms, geom2)
         reach = pair.take(reach)

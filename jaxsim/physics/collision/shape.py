@@ -1,9 +1,9 @@
 """Input and output of the narrow phase: geoms in the world, and candidate contact points.
 
-A collider is a function `(a, b) -> Touch` of two `PlacedGeoms` values with `[n, *W]` items, one per
-pair. Its result has `[k, n, *W]` items, where k is the static maximum of contact points of such a
-pair; a point that does not exist in a state has `dist = FAR`. The driver selects by distance which
-points become contacts.
+A collider is a function `(a, b) -> ContactPoints` of two `PlacedGeoms` with `[n, *W]` items, one
+per pair. Its result has `[k, n, *W]` items, where k is the static maximum of contact points of such
+a pair; a point that does not exist in a state has `dist = NO_CONTACT_DISTANCE`. The driver selects
+by distance which points become contacts.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def per_slot(numbers: list[int] | np.ndarray | tuple, like: Array) -> np.ndarray
 
 
 def touch_if(exists: Array, touch: ContactPoints) -> ContactPoints:
-    """Return `touch` where `exists`, else with a distance of FAR."""
+    """Return `touch` where `exists`, else with a distance of NO_CONTACT_DISTANCE."""
     return touch._replace(dist=jnp.where(exists, touch.dist, NO_CONTACT_DISTANCE))
 
 

@@ -1,6 +1,6 @@
 """Virtual (added) mass and inertia of geoms in `recompute_geom_fluid`, from their sizes.
 
-The formulas and the quadrature of `geometry/fluid.py`, on traced sizes.
+The formulas and the quadrature of `compile/geometry/fluid.py`, on traced sizes.
 """
 
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import MINVAL, GeomType
 from jaxsim.math import safe_divide
-from jaxsim.model.derived import NODE_FIELDS, OWN_SEMIAXES, SEMIAXES, WEIGHT_FIELDS
+from jaxsim.model.derived import KRONROD_NODES, KRONROD_WEIGHTS, OWN_SEMIAXES, SEMIAXES
 from jaxsim.model.model import Model
 
 
@@ -52,7 +52,7 @@ def equivalent_semiaxes(m: Model, geom: np.ndarray) -> list:
 def _kappa(a: Array, b: Array, c: Array) -> Array:
     """Integrate a b c / sqrt((a^2 + u)^3 (b^2 + u) (c^2 + u)) over u from 0 to infinity."""
     # Quadrature in t in [0, 1], with the substitution u = scale * t^3 / (1 - t)^2.
-    t, weight = np.array(NODE_FIELDS), column(np.array(WEIGHT_FIELDS), a)[:, None]
+    t, weight = np.array(KRONROD_NODES), column(np.array(KRONROD_WEIGHTS), a)[:, None]
     scale = jnp.maximum(MINVAL, (a * a * a * b * c) ** 0.4)
     u = scale[None] * column(t**3 / (1 - t) ** 2, a)[:, None]
     slope = u * column(3 / t + 2 / (1 - t), a)[:, None]

@@ -1,6 +1,7 @@
 """Bounds of geoms from their sizes: boxes, spheres, and sizes of height fields.
 
-The same formulas as those of the compiler (`geometry/primitive.py`), on traced sizes. The bounds of
+The same formulas as those of the compiler (`compile/geometry/primitive.py`), on traced sizes. The
+bounds of
 a mesh do not follow from a size: they are unchanged.
 """
 

@@ -53,6 +53,15 @@ def inverse_weights(m: Model, d: Data) -> dict:
     return found
 
 
+def actuator_mobility(d: Data) -> Array:
+    """Compute the diagonal of J M^-1 J' of the force outputs, `[nout, *W]`.
+
+    Args:
+      d: data in the reference pose, after `crb` and `transmission`.
+    """
+    return _inverse_inertia_diagonal(d.actuator_moment, inverse_spd(d.M))
+
+
 def _times_inverse(J: Array, inverse: Array) -> Array:
     """Compute J M^-1: `[n, nv, *W]`."""
     return jnp.einsum("bi...,ij...->bj...", J, inverse, precision=HIGHEST_PRECISION)

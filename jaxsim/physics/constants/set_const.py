@@ -5,6 +5,7 @@ shape of the program are unchanged: which bodies are simple (MuJoCo rejects a ch
 frame of one), which joints an actuator reflects to, which geoms interact with the fluid.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -28,7 +29,7 @@ from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.constants.added_mass import recompute_geom_fluid
 from jaxsim.physics.constants.flex_edges import edge_length
 from jaxsim.physics.constants.geom_bounds import geom_bounds
-from jaxsim.physics.constants.inverse_weight import inverse_weights
+from jaxsim.physics.constants.inverse_weight import actuator_mobility, inverse_weights
 from jaxsim.physics.constants.statistics import body_length, dof_length, model_statistics
 from jaxsim.physics.tendon.tendon import tendon
 from jaxsim.physics.topology import group_by_owner
@@ -84,6 +85,24 @@ def derived_constants(m: Model) -> tuple[dict, dict]:
 
 
 _constants = batched(derived_constants)
+
+
+def reference_mobility(m: Model) -> jax.Array:
+    """Return the acceleration of each force output from a unit force at `qpos0`, (nout,).
+
+    The diagonal of J M^-1 J', from the fields of the model that are not derived. Pure: it works
+    under jit, vmap and grad. The compiler converts damping ratios with it.
+    """
+    return _mobility(m)
+
+
+def _mobility_of_outputs(m: Model) -> Array:
+    """Compute the mobility of the outputs of an unpacked model."""
+    m = m.replace(body_subtreemass=subtree_sums(m, m.body_mass))
+    return actuator_mobility(_pose(m, m.qpos0))
+
+
+_mobility = batched(_mobility_of_outputs)
 
 
 def configuration_independent(m: Model) -> dict:

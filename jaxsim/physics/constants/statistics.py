@@ -1,6 +1,6 @@
 """Length scales of a model: sizes of bodies, and the statistics `stat` at qpos0.
 
-The same measures as those of the compiler (`reference/statistics.py`), on traced values.
+The same measures as those of the compiler (`compile/reference/statistics.py`), on traced values.
 """
 
 import jax.numpy as jnp
@@ -41,7 +41,7 @@ def body_length(m: Model, d: Data) -> Array:
     ]
     least = jnp.full_like(d.xipos.x[:1], MIN_BODY_SIZE)
     edge = [m.flexedge_length0] * 2 if m.nflex else []
-    # Maximum over the items of each body, at least SHORTEST.
+    # Maximum over the items of each body, at least MIN_BODY_SIZE.
     far = concatenate_kinds([to_geom, *to_joint, *edge, least])
     return max_by_row(far, _items_of_bodies(m))
 

@@ -66,7 +66,7 @@ def make_rows(m: Model, d: Data) -> Data:
     # No rows at all: constraints disabled, or all trees asleep.
     if m.opt.disableflags & DisableBit.CONSTRAINT or fully_asleep():
         return _count(m, d.replace(rows=ConstraintBlocks()))
-    # Blocks in the order of BUILDERS, with sleeping objects deactivated.
+    # Blocks in the order of _ROW_BUILDERS, with sleeping objects deactivated.
     single = tuple(block for build in _ROW_BUILDERS if (block := build(m, d)) is not None)
     single = tuple(_mask_sleeping_rows(m, d, block) for block in single) if can_sleep(m) else single
     touching = m.nv > 0 and contacts_of(m, d) is not None

@@ -1,7 +1,8 @@
 """Regularization of rows from their inertia in the present state.
 
 MuJoCo's documentation, Computation: Constraint model, Parameters. R is (1 - d) / d times the
-diagonal of A = J M^-1 J', which rows approximate from the pose qpos0 (`invweight0`). Two options
+diagonal of A = J M^-1 J', which rows approximate from the pose qpos0 (`dof_invweight0`,
+`body_invweight0`, `tendon_invweight0`). Two options
 change that: under the discrete integrator M is that of the step (integrate/metric.py), and the
 approximation is corrected by the ratio of diagonals; the flag diagexact computes the diagonal
 itself.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType, JointType
-from jaxsim.model.flex_kinds import SURFACE_SHAPES, bits_in_common, mode_contacts, shells
+from jaxsim.model.flex.kinds import SURFACE_SHAPES, bits_in_common, mode_contacts, shells
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.flex.item import element_vertices

@@ -100,7 +100,7 @@ def _sdf_function(geom: int) -> Callable[..., GeomSdf]:
         # The points in the frame of the geom.
         turn = gather_static(d.geom_xmat, one)
         at = turn.T @ (to_vectors(point) - gather_static(d.geom_xpos, one))
-        # Only this geom has a signed distance; all others are NONE.
+        # Only this geom has a signed distance; all others are NO_SDF.
         names = [kind if k == geom else NO_SDF for k in range(s.ngeom)]
         size = Vec(*(m.geom_size[:, k][geom : geom + 1] for k in range(3)))
         ids = jnp.broadcast_to(jnp.int32(geom), (1, *at.x.shape[1:]))

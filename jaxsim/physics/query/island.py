@@ -20,13 +20,13 @@ class Island(NamedTuple):
     """Constraint islands, with MuJoCo's numbering.
 
     Attributes:
-      nisland: number of islands, (1,).
+      nisland: number of islands, ().
       tree_island: island of each tree, (ntree,); -1: no constraint.
       dof_island: island of each dof, (nv,); -1: no constraint.
       efc_island: island of each row of `constraint_rows`, (n,); -1: not active.
     """
 
-    nisland: Int[Array, "1"]
+    nisland: Int[Array, ""]
     tree_island: Int[Array, "ntree"]
     dof_island: Int[Array, "nv"]
     efc_island: Int[Array, "rows"]
@@ -43,7 +43,7 @@ def island(m: Model, d: Data) -> Island:
         d = d.replace(tree_asleep=awake)
     d = islands(m, add_ordered_rows(m, d))
     of_tree = d.tree_island
-    return Island(d.nisland, of_tree, gather_static(of_tree, m.dof_treeid), _row_islands(m, d))
+    return Island(d.nisland[0], of_tree, gather_static(of_tree, m.dof_treeid), _row_islands(m, d))
 
 
 def _row_islands(m: Model, d: Data) -> Array:

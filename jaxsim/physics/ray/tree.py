@@ -33,11 +33,11 @@ class RayPlan:
     Attributes:
       pairs: number of nodes at each height above the leaves; each has two consecutive children
         among the first nodes of the height below.
-      root: root node of each mesh, END for a mesh without a tree, `[nmesh]`.
+      root: root node of each mesh, END_OF_TREE for a mesh without a tree, `[nmesh]`.
       into, past: successors where a box is hit and where it is missed, `[nodes]`.
       face: face of each leaf, among those of all meshes, `[leaves]`. The number of leaves is a
         power of two per tree: some repeat the face before.
-      corner: vertices of the faces among those of all meshes, `[CORNERS, leaves]`.
+      corner: vertices of the faces among those of all meshes, `[_CORNERS_PER_FACE, leaves]`.
     """
 
     pairs: tuple[int, ...]
@@ -137,7 +137,7 @@ def build_trees(
       number: number of all meshes.
       meshes: meshes that have a tree.
       orders: faces of each of these, neighbors consecutive.
-      corner: vertices of all faces, `[nface, CORNERS]`.
+      corner: vertices of all faces, `[nface, _CORNERS_PER_FACE]`.
     """
     count = np.array([len(order) for order in orders], int)
     # Height of each binary tree: leaves are a power of two.

@@ -28,7 +28,7 @@ class TactilePlan:
       geom: geom of each sensor, `[n]`.
       weld: its body, or the one that this is welded to, `[n]`.
       other: geoms that may press on each sensor, padded with _NO_GEOM, `[k, n]`.
-      kinds: kind of signed distance of each geom that may press on some sensor, else NONE.
+      kinds: kind of signed distance of each geom that may press on some sensor, else NO_SDF.
       sensor: sensor of each patch, `[patches]`.
       vertex: address of each taxel in `mesh_vert`, `[taxels of a patch, patches]`.
       tangents: addresses of its two tangents in `mesh_normal`, `[taxels of a patch, patches]`.
@@ -92,7 +92,7 @@ def tactile_plan(s: Structure, disableflags: int) -> TactilePlan:
 
 
 def taxel_kind(s: Structure, geom: int) -> str:
-    """Return the kind of signed distance of a geom for taxels; NONE: ignored.
+    """Return the kind of signed distance of a geom for taxels; NO_SDF: ignored.
 
     A mesh has one if it has an octree. An `sdf` geom without plugin uses that of its mesh too,
     where MuJoCo aborts.

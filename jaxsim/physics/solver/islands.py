@@ -85,7 +85,7 @@ def find_islands(
       p: the problem.
       touched: trees that the rows touch, see `touched_trees`.
       inertia: diagonal of M, `[nv, *W]`.
-      more: further sets of coupled trees, see `passive_ties`.
+      more: further sets of coupled trees, see `passive_couplings`.
     """
     inertia = lax.stop_gradient(inertia)
     if m.ntree == 1 or m.opt.disableflags & DisableBit.ISLAND:

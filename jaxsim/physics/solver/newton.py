@@ -51,7 +51,7 @@ def newton_solve(
       settings: warm start and tolerances.
       iterations: maximum number of iterations after iteration 0.
       ls_iterations: maximum number of evaluations of a line search.
-      records: keep statistics of the iterations in `Solution.stat`.
+      records: keep statistics of the iterations in `ConstraintSolution.stat`.
     """
     # Choose the implementation: one kernel, one world at a time, or the loop below.
     if platform().kernels and not records and supports_problem(p):

@@ -45,7 +45,7 @@ class RowForces(NamedTuple):
     """Forces of the rows where they do not follow from their residuals.
 
     Attributes:
-      blocks: forces block by block, as `Piece.force`.
+      blocks: forces block by block, as in `CostDerivatives` (constraint/cost.py).
       reach: for pyramids the largest force along each tangent, as `Pyramid.reach`; else None.
     """
 

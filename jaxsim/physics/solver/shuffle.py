@@ -98,7 +98,7 @@ def _scatter_values(items: Array, at: Array, values: Array) -> Array:
 
 def _advance_pcg32(high: Array, low: Array) -> tuple[Array, Array, Array]:
     """Advance the PCG32 state; return it and the random number of the previous state."""
-    # state * FACTOR + 1 in 64-bit arithmetic on two halves.
+    # state * _LCG_MULTIPLIER + 1 in 64-bit arithmetic on two halves.
     factor_high, factor_low = (
         np.uint32(_LCG_MULTIPLIER >> 32),
         np.uint32(_LCG_MULTIPLIER & _UINT32_MASK),

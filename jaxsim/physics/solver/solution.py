@@ -71,7 +71,7 @@ def solve_constrained(
     Args:
       p: the problem.
       settings: warm start and tolerances.
-      method: `(p, settings) -> Solution`; its iterations are not differentiated.
+      method: `(p, settings) -> ConstraintSolution`; its iterations are not differentiated.
     """
 
     with not_differentiated():

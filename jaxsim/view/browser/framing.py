@@ -16,8 +16,8 @@ def around_motion(
 ) -> Balls:
     """Return bounding spheres of worlds arranged as in `scene`, over their motion.
 
-    An object that falls forever would make everything else too small: positions that are LOST sizes
-    of the first frame away are ignored.
+    An object that falls forever would make everything else too small: positions that are
+    _LOST_DISTANCE sizes of the first frame away are ignored.
     """
     number = min(motion.records, _MAX_RECORDS)
     records = np.linspace(0, motion.records - 1, number).round().astype(int)

@@ -5,7 +5,7 @@ here by rebinding: a function of viser runs with other values for some of its gl
 subclass of ours, so that viser itself is unchanged for other users in the same process. Three names
 are rebound: `infra` in the constructor, so that our web socket server is created; `websockets` in
 the thread of that server, so that requests pass `Guard`; and `_message_consumer`, so that messages
-pass `read_message`. Before a server is returned, it is probed without a token and with a wrong
+pass `Inbox.read`. Before a server is returned, it is probed without a token and with a wrong
 name; one that answers is closed (`check_guarded`).
 """
 

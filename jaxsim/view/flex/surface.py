@@ -23,7 +23,7 @@ from jaxsim.view.flex.topology import surface_topology
 
 
 class DeformablePoints(NamedTuple):
-    """Points of all flexes and skins, in the order of `Topology`, `[points, *W]`.
+    """Points of all flexes and skins, in the order of `SurfaceTopology`, `[points, *W]`.
 
     Attributes:
       pos: positions, in the world [m].

@@ -155,8 +155,8 @@ def _drawing_program(
     """Return the program of the requested images of all pixels, `[n, ...]`."""
 
     def draw(m: Model, d: Data, rows: Array, look: Look) -> list[Array]:
-        none = d.xpos[:0]
         d = com_pos(m, kinematics(m, d))
+        none = d.xpos[:0]
         d = camlight(m, d.replace(light_xpos=none, light_xdir=none))
         geoms, sites = (
             filter_visible_geoms(m.structure, groups),

@@ -1,6 +1,7 @@
 """Providers by URI prefix: the names they serve, the requests they receive, and their errors."""
 
 import base64
+import builtins
 import importlib
 import io
 import os
@@ -67,7 +68,7 @@ def test_names_it_does_not_serve(web, name):
 
 def test_unknown_scheme_is_reported():
     with pytest.raises(
-        ResourceError, match=r"no provider is registered for 'https:', jaxsim\.regis"
+        ResourceError, match=r"no provider is registered for 'https:', jaxsim\.extend\.regis"
     ):
         read("https://host/a.obj")
     with pytest.raises(ModelError, match=r"https://host/a\.xml: no provider is registered"):
@@ -397,3 +398,64 @@ def zipped(name: str) -> bytes:
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(name, TETRAHEDRON)
     return stream.getvalue()
+
+
+BAD_RESULTS = {"none": None, "bytes": b"<mujoco/>", "int": 7, "text": "text", "object": object()}
+# what a hook may return: `open` any handle, `close` anything
+RIGHT = {
+    "open": {"bytes"},
+    "read": {"bytes"},
+    "close": set(BAD_RESULTS),
+    "getdir": {"none", "text"},
+    "modified": {"int", "object"},
+}
+
+
+def broken(hook: str, outcome: str):
+    """Functions of a provider of which one raises an exception or returns a wrong type."""
+
+    def fails(*args):
+        if outcome in BAD_RESULTS:
+            return BAD_RESULTS[outcome]
+        raise getattr(builtins, outcome)("the cause")
+
+    hooks = {"open": lambda name: io.BytesIO(b"<mujoco/>"), hook: fails}
+    if hook == "read":
+        hooks["close"] = lambda handle: None
+    return hooks
+
+
+OUTCOMES = [*BAD_RESULTS, "ValueError", "KeyError", "RuntimeError", "TypeError", "OSError"]
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("hook", RIGHT)
+def test_failures_of_any_function_name_the_provider_and_the_file(register, hook, outcome):
+    register("my", **broken(hook, outcome))
+
+    def use():
+        if hook == "modified":
+            return Resources().modified("my:dir/a.xml", 0)
+        return compile_file("my:dir/a.xml").fields["nbody"]
+
+    if outcome in RIGHT[hook]:
+        assert use() == 1
+        return
+    with pytest.raises(ResourceError if hook == "modified" else ModelError) as caught:
+        use()
+    message = str(caught.value)
+    assert "my:dir/a.xml" in message
+    assert "provider of 'my:'" in message
+    if outcome not in BAD_RESULTS:
+        assert "the cause" in message
+        assert f"({outcome} in the provider" in message
+
+
+def test_a_failing_folder_of_an_included_file_is_a_fault_of_the_model(register):
+    def folder(name):
+        return {"my:a.xml": ""}[name]
+
+    pages = {"my:a.xml": b"<mujoco><include file='my:b.xml'/></mujoco>", "my:b.xml": b"<mujoco/>"}
+    register("my", open=pages.__getitem__, getdir=folder)
+    with pytest.raises(ModelError, match=r"cannot find the folder of 'my:b\.xml': .*\(KeyError in"):
+        compile_file("my:a.xml")

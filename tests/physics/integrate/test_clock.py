@@ -10,6 +10,7 @@ import pytest
 from flax import serialization
 
 import jaxsim
+from jaxsim.enums import State
 from jaxsim.envs.tasks import trot
 from jaxsim.io.bridge import get_data, put_data, put_model
 from jaxsim.math.exact import add, cycle_fraction, two_sum
@@ -250,3 +251,60 @@ def test_the_gait_goes_on_after_hours(single):
         here = (jnp.asarray(past) + late, low), (jnp.asarray(past), low)
         np.testing.assert_allclose(*(trot.trot(command, *t) for t in here), atol=2e-5)
         np.testing.assert_allclose(*(trot.clock(*t) for t in here), atol=2e-5)
+
+
+@pytest.mark.parametrize("spec", ["INTEGRATION", "FULLPHYSICS", "TIME"])
+def test_a_state_vector_has_the_clock(single, spec):
+    mj = mujoco.MjModel.from_xml_string(BARE)
+    m, spec = put_model(mj), State[spec]
+    move = jax.jit(run)
+    d, _ = move(m, put_data(mj, shifted(mj, 20000.0)), jnp.ones(7, jnp.float32))
+    assert float(d.time_low) != 0
+    size = mujoco.mj_stateSize(mj, int(spec))
+    vector = jaxsim.get_state(m, d, spec, low=True)
+    assert vector.shape == (jaxsim.state_size(m, spec, low=True),)
+    assert jaxsim.state_size(m, spec) == size
+    np.testing.assert_array_equal(vector[:size], jaxsim.get_state(m, d, spec))
+
+    # restored, in one world, under jit, and for many worlds
+    fresh = jaxsim.make_data(m)
+    saved = ["time", "time_low"] + ["history", "history_low"] * bool(spec & State.HISTORY)
+    restore = jax.jit(lambda d, x: jaxsim.set_state(m, d, x, spec))
+    worlds = jax.vmap(lambda d: jaxsim.get_state(m, d, spec, low=True))(jaxsim.replicate(d, 2))
+    many = jax.vmap(restore)(jaxsim.replicate(fresh, 2), worlds)
+    for back in (
+        jaxsim.set_state(m, fresh, vector, spec),
+        restore(fresh, vector),
+        jax.tree.map(lambda x: x[1], many),
+    ):
+        for name in saved:
+            np.testing.assert_array_equal(getattr(back, name), getattr(d, name), err_msg=name)
+    if spec == State.INTEGRATION:
+        ends = [move(m, x, jnp.ones(7, jnp.float32))[0] for x in (d, restore(fresh, vector))]
+        assert clock(ends[0]) == clock(ends[1])
+        np.testing.assert_allclose(clock(ends[1]) - clock(d), 7 * np.float32(H), atol=1e-9)
+
+    # parts of it
+    time = jaxsim.extract_state(m, vector, spec, State.TIME)
+    np.testing.assert_array_equal(time, [d.time, d.time_low])
+    time = jaxsim.extract_state(m, vector[:size], spec, State.TIME)
+    np.testing.assert_array_equal(time, [d.time])
+
+    # a vector of MuJoCo, in double precision, and one rounded to single precision
+    theirs = np.zeros(size)
+    mujoco.mj_getState(mj, get_data(mj, d), theirs, int(spec))
+    back = jaxsim.set_state(m, fresh, theirs, spec)
+    for name in saved:
+        np.testing.assert_allclose(getattr(back, name), getattr(d, name), atol=1e-12, err_msg=name)
+    rounded = jaxsim.set_state(m, d, jnp.asarray(theirs, jnp.float32), spec)
+    assert float(rounded.time_low) == 0
+    with pytest.raises(ValueError, match=rf"state: expected shape .* \(\({size},\) without low"):
+        jaxsim.set_state(m, d, vector[: size - 1], spec)
+
+
+def test_a_state_vector_in_double_precision_is_mujocos():
+    mj = mujoco.MjModel.from_xml_string(BARE)
+    m = put_model(mj)
+    for spec in (State.INTEGRATION, State.TIME):
+        assert jaxsim.state_size(m, spec) == mujoco.mj_stateSize(mj, int(spec))
+        assert jaxsim.state_size(m, spec, low=True) == jaxsim.state_size(m, spec)

@@ -90,6 +90,13 @@ def test_the_derivative_is_that_of_the_distance():
             assert of.all()
 
 
+def test_primitive_in_a_model_without_meshes():
+    m = jaxsim.load_model("<mujoco><worldbody><geom size='.1' pos='1 0 0'/></worldbody></mujoco>")
+    found = jaxsim.support.geom_sdf(m, jaxsim.make_data(m), 0, jnp.array([1.3, 0, 0]))
+    np.testing.assert_allclose(found.distance, 0.2, atol=1e-12)
+    np.testing.assert_allclose(found.gradient, [1, 0, 0], atol=1e-12)
+
+
 def test_arguments():
     xml = """<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>
       <geom type="plane" size="1 1 1"/><geom type="mesh" mesh="m"/></worldbody></mujoco>"""

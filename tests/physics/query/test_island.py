@@ -74,7 +74,7 @@ def test_a_model_that_nothing_can_hold_has_none():
         "<mujoco><worldbody><body><joint/><geom size='.1'/></body></worldbody></mujoco>"
     )
     islands = jaxsim.stages.island(m, jaxsim.make_data(m))
-    assert islands.nisland == 0
+    assert (islands.nisland, islands.nisland.shape) == (0, ())
     assert islands.tree_island.tolist() == islands.dof_island.tolist() == [-1]
     assert islands.efc_island.shape == (0,)
     assert islands.nisland.dtype == jnp.int32

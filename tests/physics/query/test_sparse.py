@@ -62,6 +62,14 @@ def test_patterns_and_numbers_of_mujoco(both):
     np.testing.assert_allclose(A + jnp.tril(A, -1).T, jaxsim.support.full_m(m, d), **DYNAMICS)
 
 
+def test_flex_without_edge_forces_has_no_entries():
+    xml = XML.replace('<edge equality="true"/>', "")
+    mj, m = mujoco.MjModel.from_xml_string(xml), jaxsim.load_model(xml)
+    found = jaxsim.support.sparse_flexedge_j(m, jaxsim.make_data(m, keep=["flexedge_J"]))
+    assert mj.flexedge_J_rownnz.sum() == 0 == found.nse
+    assert found.todense().shape == (mj.nflexedge, mj.nv)
+
+
 def test_products_transformations_and_what_is_not_kept(both):
     _, _, m, d = both
     A = jax.jit(jaxsim.support.sparse_ten_j)(m, d)

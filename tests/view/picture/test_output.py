@@ -29,6 +29,14 @@ XML = f"""<mujoco>
 </mujoco>"""
 
 
+def test_data_needs_no_results():
+    m = jaxsim.load_model(XML)
+    full, bare = jaxsim.make_data(m), jaxsim.make_data(m, keep=[])
+    assert bare.xpos is None
+    one, other = (jaxsim.render(m, d, "eye", W, H).rgb for d in (full, bare))
+    np.testing.assert_array_equal(one, other)
+
+
 def test_images_are_those_of_rangefinders():
     mj = mujoco.MjModel.from_xml_string(XML)
     their = mujoco.MjData(mj)

@@ -24,9 +24,10 @@ class GymnasiumTask(Env):
         is the fastest here.
       REPEAT: physics steps for each action.
       SPREAD: half width of the uniform distribution of positions about `qpos0`.
-      SPEED: that of velocities at the start; their standard deviation if `NORMAL`.
+      SPEED: half width of the uniform distribution of initial velocities; their standard deviation
+        if `NORMAL`.
       NORMAL: whether velocities at the start are normally distributed.
-      MEMORY: numbers that the task remembers.
+      MEMORY: length of `userdata`, which keeps values between actions.
 
     Args:
       given: arguments of `Env`.

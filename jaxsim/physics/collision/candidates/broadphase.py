@@ -2,8 +2,8 @@
 
 Two convex geoms are separated if their projections on some axis are. The axes tested are the line
 between the centers and the face normals of boxes; against a plane, its normal. The support width of
-a geom along an axis is known in closed form for each type (`EXTENT`). A pair that touches is never
-rejected.
+a geom along an axis is known in closed form for each type (`EXTENT_FUNCTIONS`). A pair that touches
+is never rejected.
 """
 
 from collections.abc import Callable
@@ -29,8 +29,8 @@ def may_collide(
 
     Args:
       kind: types of the geoms; None: any types, tested by their bounding boxes. The second geom of
-        a pair with a plane is also tested by its box where its type has no row in `EXTENT`. A plane
-        is never replaced by its box, whose position is not precise.
+        a pair with a plane is also tested by its box where its type has no row in
+        `EXTENT_FUNCTIONS`. A plane is never replaced by its box, whose position is not precise.
       geoms: all geoms, `[ngeom, *W]`.
       geom1, geom2: constant ids, `[n]`.
       reach: distance below which contacts are detected, `[n, *W]` [m].

@@ -257,7 +257,7 @@ def _merge_flex_pairs(
 
 
 def _has_relative_motion(s: Structure, pairs: GeomPairs, body: np.ndarray) -> np.ndarray:
-    """Compute `Layout.moved`; pairs that no `<pair>` names have passed this filter."""
+    """Compute `CollisionLayout.moved`; pairs that no `<pair>` names have passed this filter."""
     # Two geoms move relative to each other if different dofs move their bodies.
     moved, named = np.ones(len(pairs.dim), bool), pairs.predefined >= 0
     first, second = (ancestors(s)[body[geom[named]]] for geom in (pairs.geom1, pairs.geom2))

@@ -49,9 +49,9 @@ class PairCollider(NamedTuple):
     """Narrow-phase function of two kinds of geoms, and the contact points that it returns.
 
     Attributes:
-      collide: function `(Placed, Placed) -> Touch`. With `assets` it also takes these, and the
-        distance below which contacts are detected, `[n, *W]`, -FAR for pairs to skip. Kinds with
-        the same function are batched into one call.
+      collide: function `(PlacedGeoms, PlacedGeoms) -> ContactPoints`. With `assets` it also takes
+        these, and the distance below which contacts are detected, `[n, *W]`, -NO_CONTACT_DISTANCE
+        for pairs to skip. Kinds with the same function are batched into one call.
       slots: number of contact points for a pair; or a function of the model's options.
       assets: function of the model that returns the data that `collide` needs besides placed
         geoms; None: nothing.

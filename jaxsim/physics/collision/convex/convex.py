@@ -48,7 +48,8 @@ def convex_convex(a: PlacedGeoms, b: PlacedGeoms, assets: Assets, reach: Array) 
     Args:
       a, b: placed geoms, `[n, *W]`.
       assets: tables of the support functions.
-      reach: distance up to which contacts are detected, `[n, *W]`; -FAR: skip the pair.
+      reach: distance up to which contacts are detected, `[n, *W]`; -NO_CONTACT_DISTANCE: skip the
+        pair.
     """
     return solids_touch(assets, (solid_of(assets, a), solid_of(assets, b)), a, b, reach)
 
@@ -120,7 +121,7 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
 def _run_search(
     assets: Assets, lanes: Lanes, reach: Array, features: bool
 ) -> tuple[tuple, ConvexSearchResult]:
-    """Run the search without derivatives; lanes without contacts have a distance of FAR."""
+    """Run the search without derivatives; lanes without contacts are at NO_CONTACT_DISTANCE."""
     assets, lanes, reach = lax.stop_gradient((assets, lanes, reach))
     found = search_convex_pairs(assets, lanes, reach, features)
     dist, pos, normal = found.contacts

@@ -8,9 +8,9 @@ and the hole is closed by triangles to it.
 The initial polytope is a large triangle in the set, as two opposite faces. It need not contain the
 origin: plane distances are signed, and the polytope first grows to enclose the origin.
 
-Vertices and faces have fixed slots, `[VERTICES, n]` and `[FACES, n]`. The horizon (boundary of the
-hole) is found with bit sets: for each vertex the set of vertices to which edges of visible faces
-lead, minus those from which such edges come.
+Vertices and faces have fixed slots, `[_MAX_VERTICES, n]` and `[_MAX_FACES, n]`. The horizon
+(boundary of the hole) is found with bit sets: for each vertex the set of vertices to which edges of
+visible faces lead, minus those from which such edges come.
 """
 
 from typing import NamedTuple
@@ -48,7 +48,7 @@ class Deepest(NamedTuple):
 
 
 class _Polytope(NamedTuple):
-    """Vertices `[VERTICES, n]` and faces `[FACES, n]`, counter-clockwise from outside."""
+    """Vertices `[_MAX_VERTICES, n]` and faces `[_MAX_FACES, n]`, counter-clockwise from outside."""
 
     vertex: Corner
     vertices: Array
@@ -75,7 +75,7 @@ def epa_deepest_face(set_: Difference, max_iterations: int) -> Deepest:
 
     Args:
       set_: `[n]` sets, the Minkowski difference of two solids each.
-      max_iterations: limit of iterations, at most VERTICES - 3.
+      max_iterations: limit of iterations, at most _MAX_VERTICES - 3.
     """
     corners, scale = _triangle(set_)
     polytope = _initial_polytope(corners)
@@ -271,7 +271,7 @@ def _horizon_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array
     """Return the horizon, the edges that bound the visible faces.
 
     Returns:
-      For each vertex the next one around the hole, -1 if it is not on it, `[VERTICES, n]`; and
+      For each vertex the next one around the hole, -1 if it is not on it, `[_MAX_VERTICES, n]`; and
       whether there is one hole of at least three edges, as far as the edge count shows.
     """
     bit = [jnp.uint32(1) << f.astype(jnp.uint32) for f in face]
@@ -292,7 +292,7 @@ def _horizon_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array
 
 
 def _or_face_bits(words: Array) -> Array:
-    """Combine the bit sets of all faces, `[VERTICES, FACES, n]` -> `[VERTICES, n]`."""
+    """Combine bit sets of all faces, `[_MAX_VERTICES, _MAX_FACES, n]` -> `[_MAX_VERTICES, n]`."""
     return lax.reduce(words, np.uint32(0), lax.bitwise_or, (1,))
 
 

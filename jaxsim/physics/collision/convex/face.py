@@ -4,8 +4,8 @@ A face is a polygon of a hull, of a box, or the cap of a cylinder, which is appr
 corners. An edge is a side of such a polygon at a vertex, the side line of a cylinder, or a whole
 capsule. Faces and edges have ids; the positions of their corners are differentiable functions of
 them. The last axis of arrays are lanes. Faces and edges at a feature are listed in MuJoCo's order,
-on which the choice among equal ones depends. Tables by geom type (FACES, NORMAL, CORNER, ENDS) hold
-one function per type.
+on which the choice among equal ones depends. Tables by geom type (_FACE_FUNCTIONS,
+_NORMAL_FUNCTIONS, _CORNER_FUNCTIONS, _EDGE_END_FUNCTIONS) hold one function per type.
 """
 
 from collections.abc import Callable

@@ -57,7 +57,8 @@ def hfield_convex(
     Args:
       field, geom: placed geoms, `[n, *W]`.
       assets: tables of the model.
-      reach: distance up to which contacts are detected, `[n, *W]`; -FAR: skip the pair.
+      reach: distance up to which contacts are detected, `[n, *W]`; -NO_CONTACT_DISTANCE: skip the
+        pair.
     """
     return collide_hfield(field, _convex_shapes(assets, geom), geom, assets, reach)
 
@@ -138,7 +139,7 @@ def _single_contact(contacts: tuple[Array, Vec, Vec]) -> tuple[Array, Vec, Vec]:
 
 
 def _reshape_to_slots(touch: tuple[Array, Vec, Vec], filled: Array) -> tuple[Array, Vec, Vec]:
-    """Reshape contacts to slots; empty slots have a distance of FAR."""
+    """Reshape contacts to slots; empty slots have a distance of NO_CONTACT_DISTANCE."""
     dist, pos, normal = jax.tree.map(lambda x: x.reshape(filled.shape), touch)
     return jnp.where(filled, dist, NO_CONTACT_DISTANCE), pos, normal
 

@@ -51,7 +51,8 @@ class HullTables(NamedTuple):
     Attributes:
       geom: hull of each geom; for a mesh without one, nhull plus its mesh id; 0 for other geoms.
       first, number: first vertex of each mesh, and its number of vertices.
-      cell, part, pole_u, pole_v, slice, candidate: hull_* of the structure (support_map.py).
+      cell, part, pole_u, pole_v, slice, candidate: hull_* of the structure
+        (assets/mesh/support_map.py).
       around, around_num: address and number of the polygons at each vertex.
       face, outline_index: for each of these, the polygon, and the index of the vertex in its
         outline.
@@ -157,7 +158,7 @@ def collidable_geoms(field: Callable[[str], np.ndarray]) -> np.ndarray:
 
 
 def hull_of(h: Hulls, geom: Array) -> Array:
-    """Return the hull ids of geoms, `[..., worlds]` or all in one row; see `Tables.geom`."""
+    """Return the hull ids of geoms, `[..., worlds]` or all in one row; see `HullTables.geom`."""
     hull = _gather_items(h.tables.geom, geom)
     if h.worlds == 1:
         return hull
@@ -234,7 +235,7 @@ def _hill_climb(h: Hulls, vertex: Array, d: Vec) -> Array:
 def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
     """Return the farthest of `number` vertices from the first one on; the first among equal ones.
 
-    They are searched in chunks of MANY, up to the largest number that occurs.
+    They are searched in chunks of VERTICES_PER_CHUNK, up to the largest number that occurs.
     """
 
     def search_chunk(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -393,7 +394,7 @@ def _candidates(t: HullTables, hull: Array, d: Vec) -> Array:
 
 
 def _cube_coordinates(d: Vec) -> tuple[Array, Array, Array]:
-    """Return face and coordinates (u, v) of directions on the cube [-1, 1]^3; see directions.py."""
+    """Return face and coordinates (u, v) of directions on the cube (assets/mesh/directions.py)."""
     x, y, z = d.parts
     ax, ay, az = (jnp.abs(a) for a in d.parts)
     by_x = (ax >= ay) & (ax >= az)

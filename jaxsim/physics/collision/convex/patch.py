@@ -51,7 +51,7 @@ class Patch(NamedTuple):
       number: number of points; 0: the nearest points are the only contact.
       facing: which face or edge, the subject, lies on which reference face.
       own: number of lines of the subject itself.
-      lines: the two lines that intersect in each point, `[2, POINTS, n]`; see polygon.py.
+      lines: the two lines that intersect in each point, `[2, MAX_PATCH_POINTS, n]`; see polygon.py.
       reach: distance up to which a point is a contact.
     """
 
@@ -76,7 +76,7 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
       reach: distance up to which a point is a contact.
 
     Returns:
-      The selection, and the positions on the subject, `[POINTS, n]`.
+      The selection, and the positions on the subject, `[MAX_PATCH_POINTS, n]`.
     """
     assets = set_.assets
     # Clip the subject by the sides of the reference face.
@@ -175,7 +175,7 @@ def _points(
 def patch_contacts(
     set_: Difference, f: Feature, patch: Patch, point: Vec | None = None
 ) -> tuple[Array, Vec, Vec]:
-    """Return distance, position and normal of the points of patches, `[POINTS, n]`.
+    """Return distance, position and normal of the points of patches, `[MAX_PATCH_POINTS, n]`.
 
     The normal goes from the first shape to the second: that of the face of the second shape, or of
     the only face. Distances are along it.
@@ -212,7 +212,7 @@ def patch_contacts(
 
 
 def _crossings(assets: Assets, cutter: FacingShape, subject: FacingShape, patch: Patch) -> Vec:
-    """Intersect the lines of each point, in the frame of the first shape, `[POINTS, n]`."""
+    """Intersect the lines of points in the frame of the first shape, `[MAX_PATCH_POINTS, n]`."""
     facing, own = patch.facing, patch.own[None]
     into, out = patch.lines[0], patch.lines[1]
     into_own, out_own = into < own, out < own

@@ -3,7 +3,10 @@
 I. Sutherland, G. Hodgman, Reentrant polygon clipping, 1974. The corners of a convex polygon behind
 a plane are consecutive: the result is one run of corners and a new edge. A corner stores the line
 of the edge that enters and of that which leaves it, so that it can be recomputed differentiably:
-line k of the polygon itself, or line `own + k` of the k-th plane.
+edge k of a polygon as given leads from corner k to corner k + 1 and is line k; the caller numbers
+the lines of clipping planes after them (argument `line` of `clip_polygon`). `four_corners` uses
+rotating calipers (M. Shamos, 1978; G. Toussaint, Solving geometric problems with the rotating
+calipers, 1983).
 """
 
 from functools import partial

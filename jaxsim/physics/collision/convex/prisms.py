@@ -61,7 +61,7 @@ MAX_CONTACTS_PER_PAIR = 50  # largest number of contacts of two geoms in MuJoCo 
 
 
 def max_prism_contacts(prisms: int) -> int:
-    """Return the contact slots of a geom over this many prisms, one for each up to MOST."""
+    """Return the contact slots of a geom over this many prisms: one each, up to the maximum."""
     return max(1, min(MAX_CONTACTS_PER_PAIR, prisms))
 
 
@@ -92,7 +92,7 @@ class Over(NamedTuple):
       pos, rot: its pose in the frame of the field.
       size: half sides of the field, its height, and the depth of its base.
       grid: its grid.
-      world: column of `Fields.data`.
+      world: column of `HfieldTables.data`.
     """
 
     solid: ConvexShape

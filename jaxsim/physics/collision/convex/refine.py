@@ -71,7 +71,7 @@ class _State(NamedTuple):
 
     best: _Tried  # of all hypotheses
     now: _Tried  # of the current hypothesis
-    pool: Corner  # [POOL, n]
+    pool: Corner  # [_POOL_SIZE, n]
     part: Array  # trust region, as a fraction of the largest step
     k: Array
 
@@ -215,7 +215,7 @@ def _prepend_rows(own: Array, pool: Array, count: Array) -> Array:
 
 
 def _corner_subsets(f: Feature, pool: Corner) -> Feature:
-    """Return the feature with each subset of the pool as its corners, `[len(SUBSETS) n]`."""
+    """Return the feature with each of `_CORNER_SUBSETS` as its corners, `[nsubsets, n]`."""
     # Constant table of the subsets; missing corners repeat the first.
     size = np.array([len(s) for s in _CORNER_SUBSETS], np.int32)
     index = np.array([(*s, *(s[0],) * (3 - len(s))) for s in _CORNER_SUBSETS]).T

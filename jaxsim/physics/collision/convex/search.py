@@ -79,7 +79,7 @@ def search_convex_pairs(
     Args:
       assets: tables of the model.
       lanes: pairs `[n]`.
-      reach: distance up to which there are contacts, `[n]`; -FAR: skip the pair.
+      reach: distance up to which there are contacts, `[n]`; -NO_CONTACT_DISTANCE: skip the pair.
       features: also return features, which doubles the memory for all lanes.
     """
     size = platform().lanes

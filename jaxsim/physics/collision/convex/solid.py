@@ -4,8 +4,8 @@ A shape is a core with a radius: a sphere is a point, a capsule a segment. Each 
 core belongs to a feature: a vertex of a box or hull, a rim of a cylinder, the surface of an
 ellipsoid. On one feature the support point is a smooth function of the direction (`point_on`),
 which is what derivatives need; the feature itself is a discrete choice (`core_support`). Tables by
-geom type (FEATURE, POINT) hold one function per type. The last axis of arrays are lanes: pairs of
-one or many worlds.
+geom type (_FEATURE_FUNCTIONS, _POINT_FUNCTIONS) hold one function per type. The last axis of arrays
+are lanes: pairs of one or many worlds.
 """
 
 from collections.abc import Callable, Iterable
@@ -86,7 +86,7 @@ class ConvexShape(NamedTuple):
     """Convex shapes in their own frames.
 
     Attributes:
-      kind: geom type, or ELEMENT.
+      kind: geom type, or FLEX_ELEMENT.
       size: `geom_size` [m]; for a prism see `_prism_support`; for an element its radius.
       hull: id of the mesh's hull (hull.py); arbitrary for other shapes.
       tops: heights of the three upper corners of a prism [m]; arbitrary for other shapes, None if

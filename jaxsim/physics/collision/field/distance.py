@@ -1,4 +1,4 @@
-"""Signed distance functions of geoms of any kind, and their gradients, in one table (FUNCTIONS).
+"""Signed distance functions of all kinds of geoms and their gradients, in table SDF_FUNCTIONS.
 
 Geoms of several kinds are evaluated together: every function that occurs among them is evaluated
 for all, and each geom selects its own. So a program grows with the number of functions, not of

@@ -19,7 +19,7 @@ NO_SDF = ""  # kind of a geom without a signed distance function
 
 
 def kind_of(s: Structure, geom: int | np.integer) -> str:
-    """Return the name of a geom's function for `function` (distance.py), or NONE."""
+    """Return the name of a geom's function for `function` (distance.py), or NO_SDF."""
     if s.geom_type[geom] != GeomType.SDF:
         primitive = sdf_name(s.geom_type[geom])
         return primitive if primitive in SDF_FUNCTIONS else NO_SDF
@@ -65,7 +65,9 @@ def sdf_plugin_constants(m: Model, shape: str) -> np.ndarray:
 def octree_roots(s: Structure, kinds: Sequence[str]) -> np.ndarray:
     """Return the first octree cell of each geom, `[ngeom]`; 0 for other kinds."""
     has = np.array([kind == OCTREE_SDF for kind in kinds], bool)
-    return np.where(has, s.mesh_octadr[np.where(has, s.geom_dataid, 0)], 0).astype(np.int32)
+    roots = np.zeros(len(has), np.int32)
+    roots[has] = s.mesh_octadr[s.geom_dataid[has]]
+    return roots
 
 
 def unknown_sdf_messages(m: Model) -> list[Refusal]:

@@ -1,7 +1,7 @@
 """Contacts of a mesh with an `sdf` geom: on each face, the points that are deepest in the other.
 
-Each face is searched by the Frank-Wolfe method (face_search.py). Faces are visited in the order of the
-mesh's bounding volume hierarchy, until 50 searches (mjMAXCONPAIR) have found a point. Corresponds
+Each face is searched by the Frank-Wolfe method (face_search.py). Faces are visited in the order of
+the mesh's bounding volume hierarchy, until 50 searches (mjMAXCONPAIR) have found a point. Corresponds
 to `mjc_MeshSDF` in MuJoCo.
 """
 
@@ -45,7 +45,7 @@ class _State(NamedTuple):
       visit: number of faces visited.
       hits: number of searches that ended in the other geom, `[1, n, *W]`.
       num_points: number of distinct points among these, `[1, n, *W]`.
-      x, dist: these points, `[MOST, n, *W]`, and their distances.
+      x, dist: these points, `[MAX_MESH_CONTACTS, n, *W]`, and their distances.
     """
 
     visit: Array
@@ -113,7 +113,7 @@ def _search_faces(a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields) -> SdfSear
         return _search_next_face(state, here, wanted, pair.b, assets.fields)
 
     def go_on(state: _State) -> Array:
-        """Return whether some mesh has faces left and has found fewer than MOST contacts."""
+        """Return whether some mesh has faces left and fewer than MAX_MESH_CONTACTS contacts."""
         last = state.visit >= assets.faces.most
         face = lax.dynamic_slice_in_dim(faces, jnp.minimum(state.visit, len(faces) - 1), 1)
         return ~last & jnp.any((face < assets.faces.most) & (state.hits < MAX_MESH_CONTACTS))

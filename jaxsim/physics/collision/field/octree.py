@@ -42,7 +42,7 @@ class SdfOctrees:
 
 @cache_by_structure
 def child_cells(s: Structure) -> np.ndarray:
-    """Return the ids of the children of all cells, or LEAF, `[8 * noct]`."""
+    """Return the ids of the children of all cells, or _NO_CHILD, `[8 * noct]`."""
     first = np.zeros(s.noct, np.int64)
     for start, count in zip(s.mesh_octadr, s.mesh_octnum, strict=True):
         first[start : start + count] = start

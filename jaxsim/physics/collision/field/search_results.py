@@ -20,7 +20,7 @@ class SdfSearchResult(NamedTuple):
 
     Attributes:
       x: position in the frame of the second geom.
-      dist: contact distance, or FAR.
+      dist: contact distance, or NO_CONTACT_DISTANCE.
       normal: from the first geom to the second, in that frame.
     """
 
@@ -30,7 +30,7 @@ class SdfSearchResult(NamedTuple):
 
 
 def filter_contacts(found: SdfSearchResult, possible: Array) -> SdfSearchResult:
-    """Set the distance to FAR for points that are apart, without normal, or repeated."""
+    """Set NO_CONTACT_DISTANCE for points that are apart, without normal, or repeated."""
     touches = possible & (found.dist <= 0) & (found.normal.dot(found.normal) > MINVAL)
     touches = touches & ~_is_repeated(found.x, touches)
     return found._replace(dist=jnp.where(touches, found.dist, NO_CONTACT_DISTANCE))

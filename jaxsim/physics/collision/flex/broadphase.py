@@ -36,9 +36,9 @@ class NearEntries(NamedTuple):
 
     Attributes:
       pair: index among all pairs.
-      first, second: see `Entries`.
+      first, second: see `FlexPairEntries`.
       rank: rank of the first contact point of each entry in MuJoCo's order.
-      reach: distance below which contacts are detected [m]; -FAR for empty slots.
+      reach: distance below which contacts are detected [m]; -NO_CONTACT_DISTANCE for empty slots.
       lost: number of near entries that were dropped as the capacity was exceeded, `[1, *W]`, or 0.
     """
 
@@ -259,7 +259,7 @@ def _elements(
 def _boxes(soft: FlexItems, side: Side) -> tuple[Vec, Vec]:
     """Gather the boxes of the elements of all clusters, `[n, width, *W]`.
 
-    Empty slots have the half size -FAR, so they are near nothing.
+    Empty slots have the half size -NO_CONTACT_DISTANCE, so they are near nothing.
     """
     shape = side.member.shape
     center, half = gather_static((soft.center, soft.half), np.maximum(side.member, 0).ravel())

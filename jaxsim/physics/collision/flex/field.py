@@ -1,7 +1,7 @@
 """Contacts of shells with `sdf` geoms: the deepest point of each triangle in the geom.
 
-A triangle is searched like a face of a mesh, by the Frank-Wolfe method (field/face_search.py), without its
-thickness. Of its points in the geom the deepest is kept, the first one if several are equally deep.
+A triangle is searched like a face of a mesh, by the Frank-Wolfe method (field/face_search.py),
+without its thickness. Of its points in the geom the deepest is kept, the first one if several are equally deep.
 Triangles are visited in the order of the bounding volume hierarchy of the shell, as compiled, until
 50 of them have a point; a point that several triangles share counts once.
 """
@@ -68,10 +68,11 @@ def sdf_triangle(
 
 
 def first_visits(touch: ContactPoints, pair: Array) -> ContactPoints:
-    """Set the distance to FAR for repeated points, and for those after the first 50 of a pair.
+    """Set NO_CONTACT_DISTANCE for repeated points, and for those after the first 50 of a pair.
 
     Args:
-      touch: points of all triangles in the order of their visit, `[1, n, *W]`; FAR: no point.
+      touch: points of all triangles in the order of their visit, `[1, n, *W]`; NO_CONTACT_DISTANCE:
+        no point.
       pair: pair of each triangle, `[n, *W]`; triangles of a pair are consecutive.
     """
     # Count the hits of each pair: a running sum, less its value where the pair begins.

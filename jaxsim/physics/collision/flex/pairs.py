@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim.enums import DisableBit, GeomType
-from jaxsim.model.flex_kinds import bits_in_common, mode_contacts
+from jaxsim.model.flex.kinds import bits_in_common, mode_contacts
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.candidates.pairs import GeomPairs
 from jaxsim.physics.collision.flex.item import element_vertices

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import EnableBit
-from jaxsim.model.flex_kinds import asks_passive, bits_in_common
+from jaxsim.model.flex.kinds import asks_passive, bits_in_common
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.driver import Contacts

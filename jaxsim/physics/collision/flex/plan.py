@@ -278,7 +278,7 @@ def _widths(s: Structure, group: FlexPairGroup) -> np.ndarray:
 
 
 def _ranks_by_pair(group: FlexPairGroup, rank: np.ndarray, number: int) -> np.ndarray:
-    """Return `FlexPairGroup.rank` from the ranks of the rows of `entries`; `number` is `npairs`."""
+    """Return `FlexPairGroup.rank` from the ranks of the rows of `entries`, for `number` pairs."""
     if group.clusters is None:
         return rank
     of_pair = np.zeros(number, np.int64)

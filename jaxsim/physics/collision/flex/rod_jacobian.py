@@ -36,7 +36,7 @@ from jaxsim.physics.topology import ancestors
 
 @cache_by_structure
 def item_edge(s: Structure) -> np.ndarray:
-    """Return the edge with a hinge (frames.py) that an item moves with; -1: none.
+    """Return the edge with a hinge (flex/frames.py) that an item moves with; -1: none.
 
     The shape is `[nflexelem + nflexvert + 1]`; the last entry is for no item.
     """

@@ -40,7 +40,7 @@ class FlexCollider(NamedTuple):
 
     Attributes:
       collide: function of both sides, of the assets, and of the distance below which contacts are
-        detected, `[n, *W]`, -FAR for entries to skip.
+        detected, `[n, *W]`, -NO_CONTACT_DISTANCE for entries to skip.
       slots: number of contact points of an entry; or a function of the structure.
       assets: function of the model that returns the data that `collide` needs; None: nothing.
       among: function that selects among the points of all elements of a pair, from the points and

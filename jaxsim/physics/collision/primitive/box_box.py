@@ -119,7 +119,9 @@ def _search_axes(rot: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
 
 
 def _edge_gap(i: int, j: int, rot: Rot, extent: Rot, pos: Vec, size1: Vec, size2: Vec) -> Array:
-    """Return the gap along e_i x c_j, a coordinate axis and a column of `rot`; -FAR if parallel.
+    """Return the gap along e_i x c_j, a coordinate axis and a column of `rot`.
+
+    Parallel axes have the gap -NO_CONTACT_DISTANCE.
 
     With (i, k, l) and (j, m, n) in cyclic order the product has the components -R[l, j] along k and
     R[k, j] along l, and along the columns m and n of R components of magnitude R[i, n] and R[i, m].
@@ -302,7 +304,7 @@ def _interleave(*lists: PyTree) -> PyTree:
 
 
 def _compact_points(points: Vec, exists: Array) -> tuple[Vec, Array]:
-    """Compact the existing points, in order, into the first of MOST slots."""
+    """Compact the existing points, in order, into the first of _MAX_CLIPPED_CORNERS slots."""
     slot = per_slot(np.arange(_MAX_CLIPPED_CORNERS), points.x[0]).astype(np.int32)
     count = jnp.zeros_like(exists[:1], jnp.int32)
     packed = points.map(lambda a: jnp.zeros_like(a[:_MAX_CLIPPED_CORNERS]))

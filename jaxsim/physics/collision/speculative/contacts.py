@@ -49,7 +49,7 @@ def add_speculative_contacts(
 ) -> CandidatePoints:
     """Replace the candidate contacts of pairs that will collide by their speculative contacts.
 
-    `reach` is -FAR for pairs that a callback rejects.
+    `reach` is -NO_CONTACT_DISTANCE for pairs that a callback rejects.
     """
     every = geom_motions(m, d, geoms)
     # Pairs with an active contact, or rejected by the callback, are not advanced.

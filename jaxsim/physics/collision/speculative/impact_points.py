@@ -61,7 +61,8 @@ def nearest_points(meeting: Meeting) -> Ends:
 
 
 def flat_points(m: Model, a: PlacedGeoms, b: PlacedGeoms, meeting: Meeting) -> Ends:
-    """Return the points of flat contact patches of two convex geoms at impact, `[POINTS, n, *W]`.
+    """Return the points of flat contact patches of two convex geoms at impact, `[MAX_PATCH_POINTS,
+    n, *W]`.
 
     MuJoCo removes the inflation along the line of the nearest points, which is not orthogonal to
     the faces: the points move along the faces.
@@ -86,7 +87,8 @@ def shape_inflation(m: Model, meeting: Meeting) -> Array:
 
 
 def plane_patch_points(m: Model, plane: PlacedGeoms, shape: PlacedGeoms, meeting: Meeting) -> Ends:
-    """Return the corners of the face that meets a plane, or the ends of an edge, `[POINTS, n, *W]`.
+    """Return the corners of the face that meets a plane, or the ends of an edge,
+    `[MAX_PATCH_POINTS, n, *W]`.
 
     The face is the one at the lowest point that looks down most, whatever its angle.
     """
@@ -121,8 +123,8 @@ class _Lowest(NamedTuple):
     Attributes:
       is_face: it is a face; else an edge.
       face: id of the face, `[n]`.
-      corner: its corners, or the features of the ends of the edge, `[POINTS, n]`.
-      there: which of these points exist, `[POINTS, n]`.
+      corner: its corners, or the features of the ends of the edge, `[MAX_PATCH_POINTS, n]`.
+      there: which of these points exist, `[MAX_PATCH_POINTS, n]`.
     """
 
     is_face: Array
@@ -176,7 +178,7 @@ def _face(assets: Assets, s: ConvexShape, feature: Array, down: Vec) -> tuple[Ar
 
 
 def _edge(assets: Assets, s: ConvexShape, feature: Array, down: Vec) -> tuple[Array, Array]:
-    """Return the ends of the first level edge at a feature, `[POINTS, n]`, and if it exists."""
+    """Return the ends of the first level edge, `[MAX_PATCH_POINTS, n]`, and whether it exists."""
     ends = ends_at(assets, s, feature)
     directions = down.map(lambda x: jnp.broadcast_to(x, ends.shape))
     start = end_of(assets, s, feature, down)
@@ -192,7 +194,7 @@ def _edge(assets: Assets, s: ConvexShape, feature: Array, down: Vec) -> tuple[Ar
 
 
 def _points(assets: Assets, s: ConvexShape, down: Vec, growth: Array, lowest: _Lowest) -> Vec:
-    """Return the points that meet planes in the frames of their shapes, `[POINTS, n]`."""
+    """Return the points that meet planes in the frames of their shapes, `[MAX_PATCH_POINTS, n]`."""
     is_face, corner = lowest.is_face[None], lowest.corner
     of_face = corner_of(assets, s, lowest.face, corner)
     directions = down.map(lambda x: jnp.broadcast_to(x, corner.shape))

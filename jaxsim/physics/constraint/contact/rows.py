@@ -240,7 +240,7 @@ def _cone(m: Model, c: Contacts, R: Array, mu: list) -> list:
 
 
 def _weight(m: Model, d: Data, c: Contacts) -> Array:
-    """Return the approximate inverse inertia at the contact, `invweight0` of both bodies."""
+    """Return the approximate inverse inertia at the contact, `body_invweight0` of both."""
     # Static tables: translational inverse weight per body.
     first, second = (body.take(m.body_invweight0[:, 0]) for body in c.body)
     if c.item is None:

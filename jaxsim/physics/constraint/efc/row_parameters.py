@@ -24,7 +24,7 @@ from jaxsim.physics.constraint.impedance import (
 )
 from jaxsim.physics.constraint.rows import SingleRows
 
-# solref and solimp of what a row is of
+# Fields with solref and solimp of the object of a row, by row type.
 _ROW_PARAMETERS = {
     ConstraintType.EQUALITY: ("eq_solref", "eq_solimp"),
     ConstraintType.FRICTION_DOF: ("dof_solref", "dof_solimp"),
@@ -46,7 +46,8 @@ def efc_kbip(m: Model, d: Data) -> Array:
       d: data with rows, and the contacts that they are of.
 
     Returns:
-      `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the order of `ConstraintRows`.
+      `[n, 4, *W]`: [1/s^2], [1/s], without unit, [1/m or 1/rad]; in the order of
+      `ConstraintRows` (row_list.py).
     """
     like = d.qvel
     empty = jnp.zeros((0, 4, *like.shape[1:]), like.dtype)
@@ -70,7 +71,10 @@ def _block_law(m: Model, block: SingleRows) -> list[Array]:
 
 
 def _position_minus_margin(m: Model, block: SingleRows) -> Array:
-    """Position minus margin, by which the impedance goes; of connects and welds its length."""
+    """Return the argument of the impedance, `[n, *W]`: the position minus the margin.
+
+    For connects and welds it is the norm of all residuals of the constraint, in each of its rows.
+    """
     if block.pos is None:
         return jnp.zeros_like(block.soft)
     if block.type != ConstraintType.EQUALITY:

@@ -74,6 +74,8 @@ def sparse_actuator_moment(m: Model, d: Data) -> Float[BCSR, "nout nv"]:
 def sparse_flexedge_j(m: Model, d: Data) -> Float[BCSR, "nflexedge nv"]:
     """Return the Jacobian of the edges of flexes (nflexedge, nv), with the pattern in mjModel.
 
+    As in MuJoCo it has no entries of a flex without edge constraints and passive edge forces.
+
     Args, returns: as for `sparse_m`; `d` keeps `flexedge_J`, which has the values already.
 
     Raises:
@@ -106,7 +108,5 @@ def _gather_entries(dense: jax.Array, pattern: _CsrPattern) -> BCSR:
 def _matrix(values: jax.Array, pattern: _CsrPattern, shape: tuple[int, ...]) -> BCSR:
     count, _, columns = pattern
     ends = np.concatenate([[0], np.cumsum(count)])
-    return BCSR(
-        (values, jnp.asarray(columns[: ends[-1]], jnp.int32), jnp.asarray(ends, jnp.int32)),
-        shape=shape,
-    )
+    indices, pointers = jnp.asarray(columns[: ends[-1]], jnp.int32), jnp.asarray(ends, jnp.int32)
+    return BCSR((values[: ends[-1]], indices, pointers), shape=shape)

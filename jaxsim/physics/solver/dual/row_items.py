@@ -76,7 +76,7 @@ class _Form(NamedTuple):
     """Conversion of contacts to items and back.
 
     Attributes:
-      parts: `(block, island, worlds) -> Part`.
+      parts: `(block, island, worlds) -> DualItemPart`.
       forces: `(cost, f) -> (forces over the basis, reach of pyramids or None)`.
     """
 

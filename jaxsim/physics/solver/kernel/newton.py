@@ -62,7 +62,7 @@ class _Made(NamedTuple):
 
     Attributes:
       x, free, force, niter: solution, unconstrained acceleration, J' f, iterations.
-      system: scratch of the factorization, see spd_kernel.py.
+      system: scratch of the factorization, see linalg/spd_kernel.py.
       rows: scratch of the rows, see rows.py.
     """
 
@@ -285,7 +285,7 @@ class _Newton(NamedTuple):
         return sum((block.push(piece) for block, piece in pairs), jnp.zeros_like(self.smooth))
 
     def _cost(self, at: _Point, pieces: list) -> Array:
-        """Compute the cost up to a constant; see `Problem.cost`."""
+        """Compute the cost up to a constant; see `cost` in problem.py."""
         costs = (sum_lanes(piece.cost) for piece in pieces)
         return sum(costs, sum_lanes((0.5 * at.Mx - self.smooth) * at.x))
 

@@ -1,11 +1,11 @@
 """Constraint rows in a GPU kernel: J x, J' f, costs, and their contribution to the Hessian.
 
-Rows are distributed over the lanes of a warp, so that the costs of constraint/cost.py and cone.py,
-which are elementwise in rows, are evaluated for all of them at once. Two layouts: rows with a
-single nonzero (`OfDofs`) are on the lane of their dof; of the others (`OfBasis`) a program compacts
-the active rows of its world and copies their Jacobians to scratch memory, because a world uses four
-or five of forty contact slots. Scratch memory is shared by the lanes of a warp; `synchronize_lanes`
-is the barrier between its writes and reads.
+Rows are distributed over the lanes of a warp, so that the costs of constraint/cost.py and
+constraint/cone.py, which are elementwise in rows, are evaluated for all of them at once. Two
+layouts: rows with a single nonzero (`OfDofs`) are on the lane of their dof; of the others
+(`OfBasis`) a program compacts the active rows of its world and copies their Jacobians to scratch
+memory, because a world uses four or five of forty contact slots. Scratch memory is shared by the
+lanes of a warp; `synchronize_lanes` is the barrier between its writes and reads.
 """
 
 from dataclasses import replace

@@ -167,7 +167,7 @@ class TexturedTriangles:
 
 
 def shrink_image(image: np.ndarray) -> np.ndarray:
-    """Return an image reduced to at most SIDE pixels per side."""
+    """Return an image reduced to at most _MAX_IMAGE_SIDE pixels per side."""
     height, width = image.shape[:2]
     part = _MAX_IMAGE_SIDE / max(height, width)
     if part >= 1:

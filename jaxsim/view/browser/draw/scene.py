@@ -193,7 +193,8 @@ class BrowserScene:
         """Return bounding spheres of worlds; static geometry counts only if nothing moves.
 
         Returns:
-          One sphere for each world, of the first one and its nearest neighbors, at most AIMED.
+          One sphere for each world, of the first one and its nearest neighbors, at most
+          _MAX_AIMED_WORLDS.
         """
         m = self._m
         seen = {p.id for p in self.parts if p.kind == "geom" and self.groups["geom"][p.group]}

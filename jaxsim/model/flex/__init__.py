@@ -1,0 +1,1 @@
+"""Kinds of flexes, and their tables of elements, edges and bending stencils."""
