@@ -292,8 +292,8 @@ class ConeLine(NamedTuple):
     """Elliptic cones along a line `[ncon, *W]`, see `Elliptic`.
 
     With N = mu r0 and U = friction r, N = N0 + step N1 and U'U = UU + 2 step UV + step^2 VV.
-    `slope` and `curvature` belong to the quadratic zone; `alone` has the mask of frictionless contacts,
-    and their normals.
+    `slope` and `curvature` belong to the quadratic zone; `alone` has the mask of frictionless
+    contacts, and their normals.
     """
 
     N0: jax.Array

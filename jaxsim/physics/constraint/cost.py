@@ -30,7 +30,8 @@ class CostDerivatives(NamedTuple):
     Attributes:
       force: -ds/dr: `[n, *W]`, or a list over the contact basis.
       cost: `[n, *W]`.
-      curvature: d2s/dr2: `[n, *W]`, or for contacts a symmetric matrix of `[n, *W]` as nested lists.
+      curvature: d2s/dr2: `[n, *W]`, or for contacts a symmetric matrix of `[n, *W]` as nested
+        lists.
     """
 
     force: Any

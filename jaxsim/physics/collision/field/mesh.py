@@ -1,8 +1,8 @@
 """Contacts of a mesh with an `sdf` geom: on each face, the points that are deepest in the other.
 
 Each face is searched by the Frank-Wolfe method (face_search.py). Faces are visited in the order of
-the mesh's bounding volume hierarchy, until 50 searches (mjMAXCONPAIR) have found a point. Corresponds
-to `mjc_MeshSDF` in MuJoCo.
+the mesh's bounding volume hierarchy, until 50 searches (mjMAXCONPAIR) have found a point.
+Corresponds to `mjc_MeshSDF` in MuJoCo.
 """
 
 from typing import NamedTuple

@@ -1,9 +1,9 @@
 """Contacts of shells with `sdf` geoms: the deepest point of each triangle in the geom.
 
 A triangle is searched like a face of a mesh, by the Frank-Wolfe method (field/face_search.py),
-without its thickness. Of its points in the geom the deepest is kept, the first one if several are equally deep.
-Triangles are visited in the order of the bounding volume hierarchy of the shell, as compiled, until
-50 of them have a point; a point that several triangles share counts once.
+without its thickness. Of its points in the geom the deepest is kept, the first one if several are
+equally deep. Triangles are visited in the order of the bounding volume hierarchy of the shell, as
+compiled, until 50 of them have a point; a point that several triangles share counts once.
 """
 
 import jax
