@@ -25,8 +25,8 @@ from throughput import machine
 
 import jaxsim
 from jaxsim import control
+from jaxsim.control.optimization.batched_search import search
 from jaxsim.control.optimization.read import read_optimization
-from jaxsim.control.optimization.search import search
 from jaxsim.optional import require
 
 WALKER = "configs/walker.xml"

@@ -19,6 +19,13 @@ import jaxsim.plugins  # registers the bundled plugins
 import jaxsim.xla
 from jaxsim.assets.builtin import terrain as terrain
 from jaxsim.assets.source.vfs import Vfs as Vfs
+from jaxsim.batch.devices import over_devices as over_devices
+from jaxsim.batch.log import log_warnings as log_warnings
+from jaxsim.batch.loop import ControlLoop as ControlLoop
+from jaxsim.batch.program import BatchProgram as BatchProgram
+from jaxsim.batch.program import replicate as replicate
+from jaxsim.batch.scan import rollout as rollout
+from jaxsim.batch.trajectory import load_trajectory as load_trajectory
 from jaxsim.compile import flatten as flatten
 from jaxsim.errors import ConfigError as ConfigError
 from jaxsim.errors import InputError as InputError
@@ -71,13 +78,6 @@ from jaxsim.physics.make_data import reset_data as reset_data
 from jaxsim.physics.make_data import reset_data_keyframe as reset_data_keyframe
 from jaxsim.physics.make_data import set_keyframe as set_keyframe
 from jaxsim.physics.query.capacities import suggest_capacities as suggest_capacities
-from jaxsim.rollout.devices import over_devices as over_devices
-from jaxsim.rollout.log import log_warnings as log_warnings
-from jaxsim.rollout.loop import ControlLoop as ControlLoop
-from jaxsim.rollout.program import BatchProgram as BatchProgram
-from jaxsim.rollout.program import replicate as replicate
-from jaxsim.rollout.scan import rollout as rollout
-from jaxsim.rollout.trajectory import load_trajectory as load_trajectory
 from jaxsim.spec import Spec as Spec
 from jaxsim.transforms.platform import for_platform as for_platform
 from jaxsim.version import __version__ as __version__

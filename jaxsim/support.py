@@ -5,6 +5,10 @@ buffers, total mass, parameters of plugins, and the types of their results. Each
 what it needs from `qpos` and `qvel`, unless its docstring names fields that `Data` must carry.
 """
 
+from jaxsim.batch.log import WarningEvent as WarningEvent
+from jaxsim.batch.profile import Profile as Profile
+from jaxsim.batch.profile import StageTime as StageTime
+from jaxsim.batch.profile import profile as profile
 from jaxsim.functions.set_inertia import set_inertia as set_inertia
 from jaxsim.model.names import actuator_input_name as actuator_input_name
 from jaxsim.model.warning import WarningCount as WarningCount
@@ -63,10 +67,6 @@ from jaxsim.physics.query.ray_of_geom import ray_hfield as ray_hfield
 from jaxsim.physics.query.ray_of_geom import ray_mesh as ray_mesh
 from jaxsim.physics.query.total_mass import get_total_mass as get_total_mass
 from jaxsim.physics.query.total_mass import set_total_mass as set_total_mass
-from jaxsim.rollout.log import WarningEvent as WarningEvent
-from jaxsim.rollout.profile import Profile as Profile
-from jaxsim.rollout.profile import StageTime as StageTime
-from jaxsim.rollout.profile import profile as profile
 
 __all__ = [
     "Capacities",

@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
 # who writes other than by `write_whole` and `whole_file`, and why nothing half-written is left
 OTHERS = {
     "atomic_write.py": "is the writer",
-    "rollout/trajectory.py": "a hidden folder of raw numbers, from which the file is then made",
+    "batch/trajectory.py": "a hidden folder of raw numbers, from which the file is then made",
     "learn/checkpoint.py": "a file of an unfinished folder, which then gets its name",
 }
 

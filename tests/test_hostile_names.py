@@ -11,11 +11,11 @@ import pytest
 
 import jaxsim
 from jaxsim import escape
+from jaxsim.batch.trajectory import Trajectory
 from jaxsim.cli import main
 from jaxsim.errors import ModelError
 from jaxsim.identify import Sequence, TimeSeries, fit, linear, read_series, report
 from jaxsim.io.save import save_model
-from jaxsim.rollout.trajectory import Trajectory
 from jaxsim.view.curves import draw_motion
 
 NAMES = {

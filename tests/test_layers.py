@@ -23,7 +23,7 @@ ROWS = (
     "arrays transforms linalg",
     "physics",
     "io",
-    "rollout functions derivative plugins stages support",
+    "batch functions derivative plugins stages support",
     "view envs control identify mjx",
     "learn",
     "cli",
@@ -100,6 +100,20 @@ def test_the_physics_does_not_know_the_compiler():
         if part(name) == "compile" and name.startswith("jaxsim.")
     }
     assert not known
+
+
+@pytest.mark.parametrize("module", [m for m, p in MODULES.items() if p.name == "__init__.py"])
+def test_no_package_exports_a_name_of_its_submodule(module):
+    """Such a submodule could not be reached as an attribute."""
+    tree = ast.parse(MODULES[module].read_text())
+    names = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    hidden = [n for n, full in names.items() if f"{module}.{n}" in MODULES and full not in MODULES]
+    assert not hidden, f"{module}: rename the submodule, not the name: {hidden}"
 
 
 def test_imports_have_no_cycles():

@@ -20,12 +20,12 @@ from jax.experimental.sparse import BCSR
 
 import jaxsim
 from jaxsim import extend, stages, support
+from jaxsim.batch.trajectory import TrajectoryWriter
 from jaxsim.enums import State
 from jaxsim.model.fields import DTYPES, Record
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float, Int, Shape, Shaped
 from jaxsim.physics import api
-from jaxsim.rollout.trajectory import TrajectoryWriter
 
 FLEX = """
 <flexcomp name="cloth" type="grid" dim="2" count="3 3 1" spacing=".1 .1 .1" pos="0 2 1" mass="1">

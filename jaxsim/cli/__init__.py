@@ -1,3 +1,3 @@
 """The command line interface `jaxsim`."""
 
-from jaxsim.cli.main import main as main
+from jaxsim.cli.command_line import main as main

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jaxsim.physics as physics
 from jaxsim.cli.user_error import InputProblem
 from jaxsim.enums import SolverType
 from jaxsim.io.load import load_model
@@ -19,6 +18,7 @@ from jaxsim.io.save import is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.physics import api as physics
 from jaxsim.physics.make_data import make_data
 
 # Results of each stage of the forward dynamics, in the order of the stages.

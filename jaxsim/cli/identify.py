@@ -9,10 +9,10 @@ import numpy as np
 
 from jaxsim.atomic_write import write_whole
 from jaxsim.cli.user_error import convert_drawing_errors
-from jaxsim.identify.fit import Fit, fit
-from jaxsim.identify.report import report
+from jaxsim.identify.estimation import Fit, fit
+from jaxsim.identify.html_report import report
 from jaxsim.identify.study import Reading, read_study
-from jaxsim.identify.validate import Validation, validate
+from jaxsim.identify.validation import Validation, validate
 from jaxsim.io.save import save_model
 from jaxsim.optional import require
 

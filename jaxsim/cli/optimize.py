@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from jaxsim.atomic_write import target_of, temporary_name
+from jaxsim.batch.trajectory import NotWrittenError, TrajectoryWriter
 from jaxsim.cli.progress import format_bytes
 from jaxsim.cli.user_error import InputProblem, convert_drawing_errors
+from jaxsim.control.optimization.batched_search import Batch, Found, search
 from jaxsim.control.optimization.plot import draw_search
 from jaxsim.control.optimization.read import Optimization, read_optimization
-from jaxsim.control.optimization.search import Batch, Found, search
 from jaxsim.optional import require
-from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 
 def optimize(args: argparse.Namespace) -> int:

@@ -9,6 +9,9 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from jaxsim.batch.program import BatchProgram, replicate
+from jaxsim.batch.scan import check_record
+from jaxsim.batch.trajectory import NotWrittenError, TrajectoryWriter
 from jaxsim.cli.input.controls import make_control
 from jaxsim.cli.input.resource_limits import (
     check_controls_fit,
@@ -24,9 +27,6 @@ from jaxsim.model.data import Data
 from jaxsim.model.describe import describe
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
-from jaxsim.rollout.program import BatchProgram, replicate
-from jaxsim.rollout.scan import check_record
-from jaxsim.rollout.trajectory import NotWrittenError, TrajectoryWriter
 
 _DEFAULT_RECORDED = ("time", "qpos", "qvel", "ctrl")
 _MOCAP_FIELDS = ("mocap_pos", "mocap_quat")

@@ -13,7 +13,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.control.motion import world_with_results
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.backward import QuadraticModel
-from jaxsim.derivative.transition import derivative_of_step
+from jaxsim.derivative.step_derivative import derivative_of_step
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.forward import forward

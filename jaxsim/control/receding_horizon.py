@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.control import sampling
-from jaxsim.control.ilqr import ilqr
+from jaxsim.control.iterative_lqr import ilqr
 from jaxsim.control.motion import check_motion
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot

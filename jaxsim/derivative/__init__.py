@@ -4,14 +4,14 @@ Exact derivatives by automatic differentiation, and finite differences (`..._fd`
 results.
 """
 
+from jaxsim.derivative.finite_difference import transition_fd as transition_fd
 from jaxsim.derivative.hessian import hessian_vector as hessian_vector
-from jaxsim.derivative.inverse import InverseDerivative as InverseDerivative
-from jaxsim.derivative.inverse import inverse as inverse
-from jaxsim.derivative.inverse import inverse_fd as inverse_fd
+from jaxsim.derivative.inverse_dynamics import InverseDerivative as InverseDerivative
+from jaxsim.derivative.inverse_dynamics import inverse as inverse
+from jaxsim.derivative.inverse_dynamics import inverse_fd as inverse_fd
 from jaxsim.derivative.quaternion import quat_integrate as quat_integrate
 from jaxsim.derivative.quaternion import sub_quat as sub_quat
+from jaxsim.derivative.step_derivative import Linear as Linear
+from jaxsim.derivative.step_derivative import transition as transition
 from jaxsim.derivative.tangent import difference as difference
 from jaxsim.derivative.tangent import moved as moved
-from jaxsim.derivative.transition import Linear as Linear
-from jaxsim.derivative.transition import transition as transition
-from jaxsim.derivative.transition_fd import transition_fd as transition_fd

@@ -20,7 +20,7 @@ from jax import lax
 from jaxsim.envs.core.checks import check_keys, check_models, check_state
 from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
-from jaxsim.envs.randomize import random_model
+from jaxsim.envs.randomization import random_model
 from jaxsim.envs.state import State, select_tree, with_warnings_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model

@@ -1,19 +1,19 @@
 """System identification: fit parameters of a model to recorded motion (docs/identify.md)."""
 
-from jaxsim.identify.fit import Fit as Fit
-from jaxsim.identify.fit import fit as fit
+from jaxsim.identify.estimation import Fit as Fit
+from jaxsim.identify.estimation import fit as fit
 from jaxsim.identify.forms import Form as Form
 from jaxsim.identify.forms import linear as linear
 from jaxsim.identify.forms import log as log
 from jaxsim.identify.forms import pseudo_inertia as pseudo_inertia
 from jaxsim.identify.forms import scale as scale
+from jaxsim.identify.html_report import report as report
 from jaxsim.identify.joint_fit import JointFit as JointFit
 from jaxsim.identify.joint_fit import JointProblem as JointProblem
 from jaxsim.identify.joint_fit import fit_models as fit_models
 from jaxsim.identify.parameter import Parameter as Parameter
 from jaxsim.identify.parameter import Parameters as Parameters
 from jaxsim.identify.parameter import parameters as parameters
-from jaxsim.identify.report import report as report
 from jaxsim.identify.residual import Problem as Problem
 from jaxsim.identify.residual import build_residual_fn as build_residual_fn
 from jaxsim.identify.search.least_squares import Solution as Solution
@@ -24,7 +24,7 @@ from jaxsim.identify.search.statistics import uncertainty as uncertainty
 from jaxsim.identify.sequences import Sequence as Sequence
 from jaxsim.identify.timeseries import TimeSeries as TimeSeries
 from jaxsim.identify.timeseries import read_series as read_series
-from jaxsim.identify.validate import CrossValidation as CrossValidation
-from jaxsim.identify.validate import Validation as Validation
-from jaxsim.identify.validate import cross_validate as cross_validate
-from jaxsim.identify.validate import validate as validate
+from jaxsim.identify.validation import CrossValidation as CrossValidation
+from jaxsim.identify.validation import Validation as Validation
+from jaxsim.identify.validation import cross_validate as cross_validate
+from jaxsim.identify.validation import validate as validate

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.identify.fit import Fit, best_fit, run_searches
+from jaxsim.identify.estimation import Fit, best_fit, run_searches
 from jaxsim.identify.forms import Form
 from jaxsim.identify.parameter import Parameter, Parameters
 from jaxsim.identify.parameter import parameters as make_parameters

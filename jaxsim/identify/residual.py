@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.batch.scan import rollout
 from jaxsim.enums import DisableBit
 from jaxsim.identify.delay import delay_controls, max_delay_reach
 from jaxsim.identify.parameter import Parameters
@@ -35,7 +36,6 @@ from jaxsim.io.assemble import live_model
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import differentiate_pos, integrate_pos
-from jaxsim.rollout.scan import rollout
 
 
 class Problem:

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.batch.scan import rollout
 from jaxsim.enums import JointType, SensorType
 from jaxsim.identify.sequences import Samples
 from jaxsim.identify.signals import QPOS_WIDTHS, QVEL_WIDTHS, signal, timestep
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.rollout.scan import rollout
 
 
 class Cut(NamedTuple):

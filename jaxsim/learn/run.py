@@ -24,6 +24,7 @@ import jax
 import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, target_of, write_whole
+from jaxsim.batch.trajectory import TrajectoryWriter, load_trajectory
 from jaxsim.envs.env import Env
 from jaxsim.errors import InputError, LocatedProblem, SourceLocation
 from jaxsim.io.config import SettingLocations, check_memory, config_text, read_config
@@ -35,7 +36,6 @@ from jaxsim.learn.evaluate import Scores, evaluate
 from jaxsim.learn.learner import Learner, make_learner
 from jaxsim.learn.worlds import make_task, make_worlds
 from jaxsim.model.describe import bytes_per_world
-from jaxsim.rollout.trajectory import TrajectoryWriter, load_trajectory
 
 _CONFIG_FILE = "config.toml"
 _CHECKSUM_PREFIX = "# settings of a run, SHA-256 "

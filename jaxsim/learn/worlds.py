@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from jaxsim.envs.env import Env
-from jaxsim.envs.randomize import randomize
+from jaxsim.envs.randomization import randomize
 from jaxsim.envs.ranges import change_of, factor, shift
 from jaxsim.envs.tasks import TASKS, make
 from jaxsim.envs.vector import VectorEnv

@@ -2,14 +2,17 @@
 
     import jaxsim.mjx as mjx
 
-Names whose functions differ from those of `jaxsim` are defined here; all others are those of
-`jaxsim`.
+Names whose functions differ are defined here; all others are those of `jaxsim`, `jaxsim.stages`,
+`jaxsim.support` and `jaxsim.enums`.
 """
 
 import sys
+from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
 
-from jaxsim import enums
+from jaxsim import enums, support
+from jaxsim import stages as _all_stages  # `stages` is the submodule here
 from jaxsim.mjx import _src as _src
 from jaxsim.mjx import math as math
 from jaxsim.mjx.inner.brax import warn_about_pipeline_env
@@ -55,8 +58,10 @@ warn_about_pipeline_env()
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    if name not in MJX_REPLACEMENTS and hasattr(sys.modules["jaxsim"], name):
-        return getattr(sys.modules["jaxsim"], name)
+    if name not in MJX_REPLACEMENTS:
+        for namespace in _namespaces():
+            if name in _public_names(namespace):
+                return getattr(namespace, name)
     raise AttributeError(missing_name_message(MJX_PACKAGE, name))
 
 
@@ -68,7 +73,21 @@ def __dir__() -> list[str]:
         "MJX_PACKAGE",
         "absent",
         "enums",
+        "support",
+        "Iterable",
+        "ModuleType",
         "sys",
         "watch",
     }
-    return sorted(own | {*dir(sys.modules["jaxsim"])} - MJX_REPLACEMENTS.keys())
+    shared = {name for namespace in _namespaces() for name in _public_names(namespace)}
+    return sorted(own | shared - MJX_REPLACEMENTS.keys())
+
+
+def _namespaces() -> tuple[ModuleType, ...]:
+    """Return the namespaces whose names MJX has flat."""
+    return sys.modules["jaxsim"], _all_stages, support, enums
+
+
+def _public_names(namespace: ModuleType) -> Iterable[str]:
+    classes = (n for n, v in vars(namespace).items() if isinstance(v, type) and n[0] != "_")
+    return getattr(namespace, "__all__", classes)

@@ -24,8 +24,8 @@ from jaxsim.view.perturb import apply_perturb_force as apply_perturb_force
 from jaxsim.view.perturb import apply_perturb_pose as apply_perturb_pose
 from jaxsim.view.perturb import init_perturb as init_perturb
 from jaxsim.view.perturb import move_perturb as move_perturb
+from jaxsim.view.picking import Selection as Selection
+from jaxsim.view.picking import select as select
 from jaxsim.view.picture.appearance import Look as Look
 from jaxsim.view.picture.output import camera_images as camera_images
 from jaxsim.view.picture.render import Picture as Picture
-from jaxsim.view.select import Selection as Selection
-from jaxsim.view.select import select as select

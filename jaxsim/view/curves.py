@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsim.atomic_write import whole_file
+from jaxsim.batch.trajectory import Trajectory, target_of
 from jaxsim.escape import MAX_NAME, line, mathtext
 from jaxsim.model.model import Model
 from jaxsim.optional import require
-from jaxsim.rollout.trajectory import Trajectory, target_of
 from jaxsim.view.columns import column_names, column_units, unit_of
 
 _MAX_SHADED_CURVES = 12  # limit on curves with a percentile band, and on names per legend column

@@ -7,9 +7,9 @@ import pytest
 from cli.test_optimize import CONFIG, PLAIN
 
 import jaxsim
+from jaxsim.batch.trajectory import TrajectoryWriter
 from jaxsim.cli import main
-from jaxsim.control.optimization.search import Batch, Found, JudgedMotion
-from jaxsim.rollout.trajectory import TrajectoryWriter
+from jaxsim.control.optimization.batched_search import Batch, Found, JudgedMotion
 
 FAULTS = {
     "by the library": RuntimeError("no font\nfor this"),

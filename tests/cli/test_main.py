@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import jaxsim
+from jaxsim.batch.trajectory import load_trajectory
 from jaxsim.cli import main
-from jaxsim.rollout.trajectory import load_trajectory
 
 BALL = """\
 <mujoco model="ball">

@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 
+from jaxsim.batch.scan import rollout
+from jaxsim.batch.trajectory import load_trajectory
 from jaxsim.cli import main
 from jaxsim.io.load import load_model
 from jaxsim.physics.make_data import make_data
-from jaxsim.rollout.scan import rollout
-from jaxsim.rollout.trajectory import load_trajectory
 
 MODEL = """\
 <mujoco model="cart">

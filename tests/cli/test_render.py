@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from jaxsim.batch.trajectory import TrajectoryWriter
 from jaxsim.cli import main
 from jaxsim.cli.display.render import _write_image
-from jaxsim.rollout.trajectory import TrajectoryWriter
 
 ARM = """
 <mujoco model="arm">

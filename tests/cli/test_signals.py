@@ -77,7 +77,7 @@ BUSY = {
     "in C": "hashlib.pbkdf2_hmac('sha256', b'a', b'b', 10**9)",
     # a compiler that does let handlers run, and cannot be unwound
     "in a compilation": """
-with phase('compile it'):
+with named_phase('compile it'):
     try:
         while True: time.sleep(0.01)
     except KeyboardInterrupt:
@@ -86,7 +86,7 @@ with phase('compile it'):
 PROGRAM = """
 import hashlib, os, signal, sys, time
 from jaxsim.cli.signals import convert_stop_signals
-from jaxsim.io.phase import phase
+from jaxsim.io.phase import named_phase
 from jaxsim.atomic_write import whole_file
 # a job in the background inherits ignored signals, which stay ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)

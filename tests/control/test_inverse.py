@@ -7,11 +7,11 @@ import optimistix
 import pytest
 from tolerance import DYNAMICS
 
+from jaxsim.batch.scan import rollout
 from jaxsim.control import Target, computed_torque, equilibrium, inverse_kinematics, violation
 from jaxsim.io.load import load_model
 from jaxsim.physics.api import forward, kinematics
 from jaxsim.physics.make_data import make_data
-from jaxsim.rollout.scan import rollout
 
 ARM = """
 <mujoco>

@@ -9,7 +9,7 @@ from states import world
 from tolerance import DYNAMICS, SOLVER
 
 from jaxsim.control import Problem, Term, difference, ilqr, linearize, multiple_shooting
-from jaxsim.control.multiple_shooting import straight_line
+from jaxsim.control.multishooting import straight_line
 from jaxsim.io.load import load_model
 from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data

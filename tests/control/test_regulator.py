@@ -9,7 +9,7 @@ from tolerance import DYNAMICS
 
 from jaxsim.control import Regulator, equilibrium, linearize, lqr, riccati
 from jaxsim.io.load import load_model
-from jaxsim.physics import step
+from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data
 
 CARTPOLE = """

@@ -105,7 +105,7 @@ def test_a_name_that_no_field_has():
         (lambda: m.replace(jnt_limitd=1), "did you mean 'jnt_limited'?"),
         (lambda: m.opt.replace(timstep=1), "did you mean 'timestep'?"),
         (lambda: d.replace(qps=1), "did you mean 'qpos'?"),
-        (lambda: d.replace(qM=1), "d.M, of a Data that keeps it"),
+        (lambda: d.replace(qM=1), "full_m(m, d); or d.M of a Data that keeps it"),
     ):
         with pytest.raises(TypeError, match=re.escape(message)):
             call()

@@ -9,7 +9,7 @@ import pytest
 import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Data
-from jaxsim.physics import forward
+from jaxsim.physics.api import forward
 from jaxsim.physics.make_data import (
     make_data,
     reset_ctrl,

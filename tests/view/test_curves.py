@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.rollout.trajectory import Trajectory
+from jaxsim.batch.trajectory import Trajectory
 from jaxsim.view.columns import column_names, column_units
 from jaxsim.view.curves import _record_times, draw_motion
 

@@ -4,13 +4,13 @@ import argparse
 
 import jax
 
+from jaxsim.batch.profile import profile
+from jaxsim.batch.program import BatchProgram, replicate
 from jaxsim.cli.input.controls import make_control
 from jaxsim.cli.user_error import InputProblem
 from jaxsim.io.load import load_model
 from jaxsim.io.phase import named_phase
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
-from jaxsim.rollout.profile import profile
-from jaxsim.rollout.program import BatchProgram, replicate
 
 
 def profile_model(args: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ import webbrowser
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from jaxsim.batch.trajectory import Trajectory
 from jaxsim.cli.input.recorded_motion import model_file_of, read_motion
 from jaxsim.cli.user_error import InputProblem
 from jaxsim.errors import UnsupportedError
@@ -17,7 +18,6 @@ from jaxsim.io.load import load_model
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.model import Model
 from jaxsim.optional import require
-from jaxsim.rollout.trajectory import Trajectory
 from jaxsim.view.browser.access_control import is_loopback
 from jaxsim.view.browser.live import Live
 from jaxsim.view.browser.motion import motion_of

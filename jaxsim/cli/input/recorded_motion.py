@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from jaxsim.batch.trajectory import Trajectory, load_trajectory
 from jaxsim.cli.user_error import InputProblem
-from jaxsim.rollout.trajectory import Trajectory, load_trajectory
 
 
 def read_motion(path: str) -> Trajectory:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from jaxsim.atomic_write import whole_file
+from jaxsim.control.optimization.batched_search import Found
 from jaxsim.control.optimization.read import Optimization
-from jaxsim.control.optimization.search import Found
 from jaxsim.escape import MAX_NAME, mathtext
 from jaxsim.optional import require
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.batch.trajectory import load_trajectory
 from jaxsim.control.optimization.form import CostForm, OptimizationForm
 from jaxsim.control.optimization.quantity import Quantity, quantity
 from jaxsim.control.problem import Problem, Residual, Term
@@ -22,7 +23,6 @@ from jaxsim.model.data import Data
 from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
-from jaxsim.rollout.trajectory import load_trajectory
 from jaxsim.spelling import remedy
 
 _TASK_PREFIX = "task:"

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.functions.box_qp import box_qp, free_solve
+from jaxsim.functions.box_qp_solver import box_qp, free_solve
 
 
 class QuadraticModel(NamedTuple):

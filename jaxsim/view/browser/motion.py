@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jaxsim.batch.trajectory import Trajectory, load_trajectory
 from jaxsim.model.model import Model
-from jaxsim.rollout.trajectory import Trajectory, load_trajectory
 from jaxsim.view.browser.draw.poses import POSE_STATE_FIELDS
 
 _FORCE_INPUTS = ("qvel", "act", "ctrl")  # fields on which forces depend

@@ -5,8 +5,8 @@ import os
 import numpy as np
 
 from jaxsim.atomic_write import write_whole
+from jaxsim.batch.trajectory import target_of
 from jaxsim.model.model import Model
-from jaxsim.rollout.trajectory import target_of
 from jaxsim.view.browser.draw.poses import Posing
 from jaxsim.view.browser.draw.scene import BrowserScene
 from jaxsim.view.browser.framing import around_motion

@@ -10,7 +10,7 @@ from jaxsim.errors import UnsupportedError
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics import forward
+from jaxsim.physics.api import forward
 from jaxsim.physics.make_data import make_data
 from jaxsim.view.browser.simulation import kept_fields
 

@@ -13,7 +13,7 @@ from jax import lax
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics import step
+from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
 from jaxsim.transforms.program_cache import ProgramCache
 from jaxsim.view.camera import default_free_camera

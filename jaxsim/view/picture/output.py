@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.view.camera import Camera
+from jaxsim.view.picking import DEFAULT_GROUPS
 from jaxsim.view.picture.appearance import Look
 from jaxsim.view.picture.render import Picture, render
-from jaxsim.view.select import DEFAULT_GROUPS
 
 OUTPUTS = {"rgb": 1, "depth": 2, "distance": 4, "normal": 8, "segmentation": 16}  # mjtCamOutBit
 

@@ -31,13 +31,13 @@ from jaxsim.transforms.platform import platform
 from jaxsim.transforms.program_cache import ProgramCache
 from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
+from jaxsim.view.picking import DEFAULT_GROUPS
 from jaxsim.view.picture.appearance import Look
 from jaxsim.view.picture.deformable import NO_HIT_ID, flex_constants, object_of_piece
 from jaxsim.view.picture.path import pixel_colors
 from jaxsim.view.picture.pixels import Beam, PixelHits, Reach, View, rays_of, trace_rays
 from jaxsim.view.picture.scene import PictureScene, scene
 from jaxsim.view.picture.sites import add_site_geoms, visible_sites
-from jaxsim.view.select import DEFAULT_GROUPS
 
 _RAYS_PER_LANE = 64  # chunk of rays, in multiples of the lanes searched together
 _MAX_PICTURE_SIDE = 1 << 15  # limit on the width and height of an image

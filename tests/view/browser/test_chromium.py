@@ -5,7 +5,7 @@ import pytest
 from view.browser.chromium import Browser, red, wait
 
 import jaxsim
-from jaxsim.rollout.trajectory import Trajectory
+from jaxsim.batch.trajectory import Trajectory
 from jaxsim.view import Viewer, record
 from jaxsim.view.browser.live import Live
 from jaxsim.view.browser.replay import Replay

@@ -9,7 +9,7 @@ import pytest
 from view.visitor import Visitor
 
 import jaxsim
-from jaxsim.rollout.trajectory import Trajectory
+from jaxsim.batch.trajectory import Trajectory
 from jaxsim.view import record
 from jaxsim.view.browser.motion import motion_of
 from jaxsim.view.browser.replay import Replay

@@ -6,7 +6,7 @@ import pytest
 from view.visitor import Visitor
 
 import jaxsim
-from jaxsim.rollout.trajectory import Trajectory
+from jaxsim.batch.trajectory import Trajectory
 from jaxsim.view import Viewer
 from jaxsim.view.browser.live import Live
 from jaxsim.view.browser.replay import Replay

@@ -132,8 +132,7 @@ def four_corners(p: Polygon) -> tuple[Array, Array]:
     advances by one. A move to an equal area is also made, but no corner passes the next: in a
     regular polygon many quadrilaterals are equal and lead to a larger one, and rounding must not
     decide whether it is reached. Among equal quadrilaterals the one whose centroid is nearest to
-    that of the polygon is kept, so that a symmetric polygon has symmetric contacts. Corresponds to
-    `polygonQuad` of MuJoCo's engine_collision_gjk.c.
+    that of the polygon is kept, so that a symmetric polygon has symmetric contacts.
     """
     # Mean of the corners of each polygon.
     count = p.number

@@ -22,7 +22,7 @@ from jaxsim.view.browser.draw.marks import Marks
 from jaxsim.view.browser.draw.part import OnPart, Part, parts_of
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.server import Balls
-from jaxsim.view.select import DEFAULT_GROUPS
+from jaxsim.view.picking import DEFAULT_GROUPS
 
 _GHOST_OPACITY = 0.25  # strength of the colors of ghost worlds, drawn over the first one
 _WORLD_SPACING = 2.2  # spacing of worlds side by side, in radii of a bounding sphere

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxsim.assets.read.npz import read_npz
-from jaxsim.rollout.trajectory import NotWrittenError, Trajectory, TrajectoryWriter, load_trajectory
+from jaxsim.batch.trajectory import NotWrittenError, Trajectory, TrajectoryWriter, load_trajectory
 
 pytestmark = pytest.mark.kernels
 

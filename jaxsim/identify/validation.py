@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.escape import line
-from jaxsim.identify.fit import Fit, fit
+from jaxsim.identify.estimation import Fit, fit
 from jaxsim.identify.forms import Form
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.residual import Problem

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxsim.rollout.devices import max_devices, over_devices
+from jaxsim.batch.devices import max_devices, over_devices
 
 pytestmark = pytest.mark.kernels
 

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxsim.derivative.transition import Linear, transition
+from jaxsim.derivative.step_derivative import Linear, transition
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model

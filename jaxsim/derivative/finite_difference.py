@@ -1,7 +1,7 @@
 """Derivative of one step by finite differences, as in MuJoCo's `mjd_transitionFD`.
 
-For comparison with the exact derivative (transition.py), and for steps that are not smooth: finite
-differences see contacts within the step size.
+For comparison with the exact derivative (step_derivative.py), and for steps that are not smooth:
+finite differences see contacts within the step size.
 """
 
 import jax
@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.derivative.ctrl_limits import control_limits
+from jaxsim.derivative.step_derivative import Linear
 from jaxsim.derivative.tangent import check_coordinates_complete, difference, moved, tangent_size
-from jaxsim.derivative.transition import Linear
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import step

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING, SAME
 
+from jaxsim.batch.program import BatchProgram, replicate
+from jaxsim.batch.scan import rollout
 from jaxsim.io.load import load_model
-from jaxsim.physics import step
+from jaxsim.physics.api import step
 from jaxsim.physics.make_data import make_data
-from jaxsim.rollout.program import BatchProgram, replicate
-from jaxsim.rollout.scan import rollout
 
 pytestmark = pytest.mark.kernels
 

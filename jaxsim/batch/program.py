@@ -17,13 +17,13 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from jaxsim.batch.devices import WORLD_AXIS, max_devices
+from jaxsim.batch.scan import Records, check_record
 from jaxsim.io.phase import named_phase
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics import step
+from jaxsim.physics.api import step
 from jaxsim.physics.arguments import check_count, check_data, check_model
-from jaxsim.rollout.devices import WORLD_AXIS, max_devices
-from jaxsim.rollout.scan import Records, check_record
 from jaxsim.transforms.batching import merge_tiles, split_into_tiles
 from jaxsim.transforms.layout import tile_size
 

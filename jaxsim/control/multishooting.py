@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.control.ilqr import (
+from jaxsim.control.iterative_lqr import (
     MOTION_STATE_FIELDS,
     STEP_LENGTHS,
     IterationConstants,

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.control import sampling
-from jaxsim.control.ilqr import ilqr
+from jaxsim.control.iterative_lqr import ilqr
 from jaxsim.control.motion import advance_world, append_zero_control, step_costs
-from jaxsim.control.multiple_shooting import multiple_shooting, straight_line
+from jaxsim.control.multishooting import multiple_shooting, straight_line
 from jaxsim.control.optimization.read import Optimization
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxsim.control.linearize import linearize
+from jaxsim.control.linearization import linearize
 from jaxsim.control.solve.riccati import riccati
 from jaxsim.derivative.tangent import difference, tangent_size
 from jaxsim.model.data import Data

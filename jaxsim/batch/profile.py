@@ -19,9 +19,9 @@ import numpy as np
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import ALWAYS_KEPT, Data
 from jaxsim.model.model import Model
-from jaxsim.physics import step
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.actuator.transmission import transmission
+from jaxsim.physics.api import step
 from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos, crb

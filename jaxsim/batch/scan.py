@@ -12,7 +12,7 @@ from jaxsim.enums import EnableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float, Shaped
-from jaxsim.physics import step
+from jaxsim.physics.api import step
 from jaxsim.physics.arguments import check_count, check_data, check_model
 
 Records = dict[str, Shaped[jax.Array, "steps *field"]]

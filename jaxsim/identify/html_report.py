@@ -15,9 +15,9 @@ import numpy as np
 
 from jaxsim.atomic_write import write_whole
 from jaxsim.escape import MAX_LABEL, MAX_MESSAGE, html, mathtext
-from jaxsim.identify.fit import Fit
+from jaxsim.identify.estimation import Fit
 from jaxsim.identify.residual import Problem
-from jaxsim.identify.validate import Validation
+from jaxsim.identify.validation import Validation
 from jaxsim.optional import require
 
 _CURVE_COLORS = {"measured": "#999999", "predicted": "#0b5fa5", "left": "#b03a2e"}
