@@ -7,15 +7,13 @@ Names whose functions differ are defined here; all others are those of `jaxsim`,
 """
 
 import sys
-from collections.abc import Iterable
-from types import ModuleType
 from typing import Any
 
-from jaxsim import enums, support
-from jaxsim import stages as _all_stages  # `stages` is the submodule here
+from jaxsim import enums
 from jaxsim.mjx import _src as _src
 from jaxsim.mjx import math as math
 from jaxsim.mjx.inner.brax import warn_about_pipeline_env
+from jaxsim.mjx.inner.flat_names import namespaces_by_name
 from jaxsim.mjx.inner.missing_names import (
     MJX_PACKAGE,
     MJX_REPLACEMENTS,
@@ -58,10 +56,8 @@ warn_about_pipeline_env()
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    if name not in MJX_REPLACEMENTS:
-        for namespace in _namespaces():
-            if name in _public_names(namespace):
-                return getattr(namespace, name)
+    if name not in MJX_REPLACEMENTS and name in namespaces_by_name():
+        return getattr(namespaces_by_name()[name], name)
     raise AttributeError(missing_name_message(MJX_PACKAGE, name))
 
 
@@ -73,21 +69,8 @@ def __dir__() -> list[str]:
         "MJX_PACKAGE",
         "absent",
         "enums",
-        "support",
-        "Iterable",
-        "ModuleType",
+        "namespaces_by_name",
         "sys",
         "watch",
     }
-    shared = {name for namespace in _namespaces() for name in _public_names(namespace)}
-    return sorted(own | shared - MJX_REPLACEMENTS.keys())
-
-
-def _namespaces() -> tuple[ModuleType, ...]:
-    """Return the namespaces whose names MJX has flat."""
-    return sys.modules["jaxsim"], _all_stages, support, enums
-
-
-def _public_names(namespace: ModuleType) -> Iterable[str]:
-    classes = (n for n, v in vars(namespace).items() if isinstance(v, type) and n[0] != "_")
-    return getattr(namespace, "__all__", classes)
+    return sorted(own | namespaces_by_name().keys() - MJX_REPLACEMENTS.keys())

@@ -11,6 +11,7 @@ from typing import Any
 from jaxsim.functions import muscle
 from jaxsim.mjx import math
 from jaxsim.mjx.inner import functions, pytree_node, scan
+from jaxsim.mjx.inner.flat_names import namespaces_by_name
 from jaxsim.mjx.inner.missing_names import (
     MJX_PACKAGE,
     MJX_REPLACEMENTS,
@@ -55,8 +56,8 @@ class Inner(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        outer, root = sys.modules[MJX_PACKAGE], sys.modules["jaxsim"]
-        if name in vars(outer) or (name not in MJX_REPLACEMENTS and hasattr(root, name)):
+        outer = sys.modules[MJX_PACKAGE]
+        if name in vars(outer) or name in namespaces_by_name().keys() - MJX_REPLACEMENTS.keys():
             return getattr(outer, name)
         if name in MODULES:
             return sys.modules[f"{MJX_PACKAGE}._src.{name}"]
