@@ -124,7 +124,7 @@ def test_contacts_equal_the_oracle(seed, room):
     mj = _heap(seed)
     m = put_model(mj, **room)
     plan = collision_layout(m)
-    assert plan.all == bool(room)
+    assert plan.fits_all_points == bool(room)
     run = jax.jit(_public)
     for state in _states(mj, 8, seed):
         out = run(m, _input(mj, state, m.structure.ncontact))

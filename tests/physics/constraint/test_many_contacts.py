@@ -65,7 +65,7 @@ def test_contacts_with_a_place_for_each():
     mj = mujoco.MjModel.from_xml_string(SLABS)
     m, state = jaxsim.put_model(mj), mujoco.MjData(mj)
     plan = collision_layout(m)
-    assert plan.all
+    assert plan.fits_all_points
     assert plan.points > CONTACTS_PER_CHUNK
     rng, states = np.random.default_rng(0), []
     for height, lower in ((1, 0.5), (0.04, 0.5), (1, -0.03), (0.045, -0.01), (0.06, 0), (0.03, 0)):

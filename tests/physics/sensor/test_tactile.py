@@ -100,7 +100,7 @@ def test_readings_are_the_oracles(room):
     """Capacity for every contact that may exist, and for fewer."""
     mj, run = model(), jax.jit(read)
     m = put_model(mj, contacts=room)
-    assert collision_layout(m).all == (room is None)
+    assert collision_layout(m).fits_all_points == (room is None)
     felt = np.zeros(mj.nsensordata, bool)
     apart = 0
     for seed in range(6):

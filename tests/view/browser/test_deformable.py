@@ -98,7 +98,7 @@ def test_corners_are_shared_where_no_image_is_used():
         deformables_of(jaxsim.load_model(SEAM.replace("MATERIAL", material)))[0]
         for material in ("", 'material="checks"')
     )
-    assert plain.place is None
+    assert plain.texcoord is None
     assert len(plain.vertex) == 2 * 4 + 8 * 3  # two sides, and the flat triangles of the rim
     assert len(imaged.vertex) > len(plain.vertex)  # at the seam
     np.testing.assert_array_equal(plain.vertex[plain.face], imaged.vertex[imaged.face])

@@ -120,7 +120,7 @@ def test_near_elements_are_those_of_the_table(case):
     for table in (LONG_TABLE, NO_TABLE):
         # fewer than there are entries, of which the table would not test any otherwise
         m = load(case, table, pairs=300 if case == "simple" else 4000)
-        assert not any(g.all for g in collision_layout(m).soft)
+        assert not any(g.tests_every_entry for g in collision_layout(m).soft)
         run = jax.jit(jax.vmap(lambda q, m=m: entries(m, q)), compiler_options=COMPILER)
         found.append(run(poses(m)))
     number = 0
