@@ -193,7 +193,7 @@ def test_a_picture_that_fails_loses_no_report(fitted, monkeypatch):
     def broken(*_):
         raise RuntimeError("no <ink>")
 
-    monkeypatch.setattr(sys.modules["jaxsim.identify.report"], "_starts", broken)
+    monkeypatch.setattr(sys.modules["jaxsim.identify.html_report"], "_starts", broken)
     with pytest.warns(UserWarning, match="a picture of the report could not be drawn: no <ink>"):
         page = report(fitted)
     assert "could not be drawn: no &lt;ink&gt;" in page

@@ -10,11 +10,11 @@ actuator.
 """
 
 from collections.abc import Iterable
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
+from jaxsim.cache import bounded_cache
 from jaxsim.enums import BiasType, CtrlInput, DynType, GainType
 from jaxsim.identify.targets import motors
 from jaxsim.mjcf.schema.actuator import GENERAL, SHORTCUTS
@@ -353,7 +353,7 @@ def unknown_parameter(name: str, fields: Iterable[str]) -> str:
 _TYPE_NAMES = {"int": "an integer", "ref": "a name", "name": "a name", "string": "a text"}
 
 
-@cache
+@bounded_cache(1)
 def _attribute_types() -> dict[str, str]:
     """Return the attributes of the elements of `<actuator>` that are no real numbers, with their
     types."""

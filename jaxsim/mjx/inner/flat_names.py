@@ -1,13 +1,13 @@
 """Names that MJX has in one module, and jaxsim in several namespaces."""
 
-import functools
 import sys
 from types import ModuleType
 
 from jaxsim import enums, stages, support
+from jaxsim.cache import bounded_cache
 
 
-@functools.cache
+@bounded_cache(1)
 def namespaces_by_name() -> dict[str, ModuleType]:
     """Return the namespace of each public name of `jaxsim`, `stages`, `support` and `enums`."""
     classes = [
