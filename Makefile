@@ -13,7 +13,7 @@ MINIMUM_TESTS := tests/test_minimum.py \
   tests/model/test_checkpoint.py \
   tests/assets/source/test_provider.py::test_archives_by_fsspec \
   tests/assets/read/test_decoder.py \
-  tests/control/test_receding_horizon.py::test_the_cart_comes_home[shoot] \
+  tests/control/test_receding_horizon.py::test_receding_horizon_returns_the_cart_to_the_origin[shoot] \
   tests/control/test_inverse.py::test_a_reachable_pose_is_found \
   tests/view/test_curves.py \
   tests/view/browser/test_shape.py \
