@@ -142,7 +142,8 @@ def _too_long(*_) -> None:
 
 
 def _said(error: BaseException) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip()]
+    text = str(error).replace(f"{Path(__file__).resolve().parent.parent}/", "")
+    lines = [line for line in text.splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines[:6])}"[:240]
 
 

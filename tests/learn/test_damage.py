@@ -109,10 +109,10 @@ def small(task, monkeypatch):
     )
     real = runs._run
 
-    def made(folder, training, locations):
+    def make_run(folder, training, locations):
         return real(folder, training, locations)._replace(evaluate=scores)
 
-    monkeypatch.setattr(runs, "_run", made)
+    monkeypatch.setattr(runs, "_run", make_run)
     monkeypatch.setattr("jaxsim.learn.curve.draw_curve", _draw)
     with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
         yield

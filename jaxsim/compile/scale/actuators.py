@@ -149,7 +149,7 @@ def _dimensionless_entries(
 
 
 def _multiply(row: np.ndarray, units: str, scale: Scale, angular: bool) -> None:
-    """Multiply a row in place by the scale factors of its units.
+    """Multiply entries of a row, which changes, by the scale factors of their units.
 
     Of several units, separated by commas, each belongs to one of the leading numbers. A single unit
     belongs to all numbers of a row of one or two, and to the first of a longer row (`gainprm`,

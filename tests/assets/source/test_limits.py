@@ -21,9 +21,8 @@ def test_a_limit_holds_until_it_is_raised():
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_the_message_says_the_remedy(name):
-    remedy = (
-        rf"limit by jaxsim\.extend\.limits\({name}=3\), on the command line by --limit {name}=3"
-    )
+    call = rf"jaxsim\.extend\.limits\({name}=3\)"
+    remedy = rf"raise the limit by {call}, on the command line by --limit {name}=3"
     with limits(**{name: 2}), pytest.raises(AssetError, match=remedy):
         check_limit(name, 3)
 
