@@ -34,8 +34,10 @@ BY_KERNELS = PLATFORMS["cpu"]
 # phase, whose decisions must not depend on how a program is compiled.
 FAST = " ".join(f"--{name}={value}".lower() for name, value in FAST_COMPILE_OPTIONS.items())
 OPTIMIZED = bool(os.environ.get("TEST_OPTIMIZED"))
+# Modules are not split for parallel code generation: the other core runs tests of its own.
 if not OPTIMIZED:
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST}"
+    whole = "--xla_cpu_parallel_codegen_split_count=1"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST} {whole}"
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")

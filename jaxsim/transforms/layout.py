@@ -167,7 +167,7 @@ def batched(core: Callable, fast_path: FastPathRule | None = None) -> Callable:
 
 def _may_be_shared(argument: Any) -> bool:
     """Return whether all worlds may share an argument: a model, or one that declares it."""
-    return isinstance(argument, Model) or getattr(argument, "for_all_worlds", False)
+    return isinstance(argument, Model) or getattr(type(argument), "for_all_worlds", False)
 
 
 def call_as_one_world(function: Callable[..., PyTree], m: Model, d: Data, *more: PyTree) -> PyTree:

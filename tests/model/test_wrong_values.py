@@ -93,7 +93,7 @@ def test_attributes_that_are_misspelled_have_a_neighbour(world):
         (lambda m, d: jaxsim.sensor_data(m, d, 3), "sensor: expected a name or several, got 3"),
         (lambda m, d: jaxsim.qpos_index(m, None), "joint: expected a name or several, got None"),
         (lambda m, d: jaxsim.ctrl_index(m, ["a", 1]), "actuator: expected a name or several"),
-        (lambda m, d: jaxsim.id2name(m, "body", "b"), "id2name: index: expected a number"),
+        (lambda m, d: jaxsim.id2name(m, "body", "b"), "id2name: index: expected an integer id"),
         (lambda m, d: jaxsim.get_state(m, d, "qpos"), "spec: expected bits of jaxsim.enums.State"),
         (
             lambda m, d: jaxsim.state_size(m, 1.5),
