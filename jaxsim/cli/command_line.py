@@ -400,6 +400,7 @@ def _add_files(commands: Any) -> None:
     seek.add_argument("--out", metavar="FILE.npz", help="write the motion here")
     seek.add_argument("--plot", metavar="FILE.png", help="plot costs, motion and controls here")
     seek.add_argument("--float64", action="store_true", help="double precision")
+    _add_tier(seek)
     _settable(seek, "iterations=20")
 
     learn = _add_command(commands, "train", "train a policy by reinforcement learning")
@@ -430,7 +431,18 @@ def _add_files(commands: Any) -> None:
     )
     search.add_argument("--out", metavar="FOLDER", help="result folder (default: runs/CONFIG)")
     search.add_argument("--float64", action="store_true", help="double precision")
+    _add_tier(search)
     _settable(search, "fit.starts=16")
+
+
+def _add_tier(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tier",
+        choices=("auto", "fast", "optimized"),
+        default="auto",
+        help="compile quickly and optimize in the background (auto), or one of them alone, with "
+        "the same bits in each run",
+    )
 
 
 def _settable(parser: argparse.ArgumentParser, example: str) -> None:

@@ -37,6 +37,7 @@ def identify(args: argparse.Namespace) -> int:
         segments=how.segments,
         tolerance=how.tolerance,
         batch=how.batch,
+        tier=args.tier,
     )
     times = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.times.items())
     best = np.min(found.costs)

@@ -35,7 +35,7 @@ def optimize(args: argparse.Namespace) -> int:
     print(args.config)
     print(f"{'motion':11} {whole.steps} steps, {seconds:.3g} s, of {form.model}")
     print(f"{'method':11} {form.method}, {_format_guesses(form.guesses)}", flush=True)
-    found = search(whole, _print_progress)
+    found = search(whole, _print_progress, args.tier)
     print(_describe_result(whole, found), flush=True)
     if not np.isfinite(found.after.cost):
         raise InputProblem(

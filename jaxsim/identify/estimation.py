@@ -5,18 +5,26 @@ import time
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.batch.tiered_program import TieredProgram
 from jaxsim.escape import MAX_MESSAGE, line
 from jaxsim.identify.forms import Form
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.parameter import parameters as make_parameters
 from jaxsim.identify.residual import Problem
-from jaxsim.identify.search.least_squares import Chart, Solution, search_many
+from jaxsim.identify.search.least_squares import (
+    Chart,
+    Solution,
+    begin_searches,
+    continue_searches,
+    may_continue,
+    solutions_of,
+)
 from jaxsim.identify.search.optimizers import minimize_with_optax, minimize_with_optimistix
 from jaxsim.identify.search.statistics import (
     Uncertainty,
@@ -29,8 +37,7 @@ from jaxsim.identify.sequences import Sequence
 from jaxsim.io.phase import named_phase
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count
-
-Search = Callable[[jax.Array], Solution]
+from jaxsim.transforms.platform import quick_jit
 
 _AT_BOUND_SHARE = (
     1e-3  # part of the range at each end in which a parameter is reported to be at its bound
@@ -77,7 +84,7 @@ class Fit:
     @property
     def values(self) -> np.ndarray:
         """Return the values in physical units, (k,)."""
-        return np.asarray(self.parameters.numbers(self.theta), np.float64)
+        return self.parameters.host_numbers(self.theta)
 
     @functools.cached_property
     def covariance(self) -> np.ndarray:
@@ -101,7 +108,7 @@ class Fit:
     @functools.cached_property
     def model(self) -> Model:
         """Return the model with the fitted values."""
-        m = self.parameters.model(self.problem.m, self.theta)
+        m = self.problem.model(self.theta)
         flags = self.problem.given.opt.disableflags
         return m.replace(opt=m.opt.replace(disableflags=flags))
 
@@ -166,6 +173,7 @@ def fit(
     segments: int | None = None,
     tolerance: float = 1e-4,
     batch: int | None = None,
+    tier: str = "auto",
 ) -> Fit:
     """Fit parameters of a model to recordings.
 
@@ -183,6 +191,8 @@ def fit(
       segments: steps of a piece, for multiple shooting; None: a recording is one piece.
       tolerance: standard deviation of the state's jump between pieces.
       batch: starts that run together; None: all. Memory is in proportion.
+      tier: how the program is compiled: "auto", quickly at first, and optimized in the background
+        if the fit takes longer than that; "fast" or "optimized", for the same bits in each run.
 
     Returns:
       A `Fit` of the best start.
@@ -196,7 +206,23 @@ def fit(
         raise ValueError(f"parameters: expected names and forms, got {parameters!r}")
     problem = Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
     how = {"starts": starts, "key": key, "optimizer": optimizer, "iterations": iterations}
-    return best_fit(Fit, problem, *run_searches(problem, **how, batch=batch))
+    return best_fit(Fit, problem, *run_searches(problem, **how, batch=batch, tier=tier))
+
+
+class _Search(NamedTuple):
+    """A search by an optimizer from many starts, in calls of one program.
+
+    Attributes:
+      begin: from starts (starts, n) to the state of the search.
+      advance: from a state to the next one.
+      may_continue: whether `advance` is to be called again, from a state.
+      solution: from a state to the Solution of each start.
+    """
+
+    begin: Callable[[jax.Array], Any]
+    advance: Callable[[Any], Any]
+    may_continue: Callable[[Any], Any]
+    solution: Callable[[Any], Solution]
 
 
 def run_searches(
@@ -207,6 +233,7 @@ def run_searches(
     optimizer: Any = "lm",
     iterations: int = 50,
     batch: int | None = None,
+    tier: str = "auto",
 ) -> tuple[Solution, dict[str, float]]:
     """Minimize a problem from all starts; return the solutions, and durations [s].
 
@@ -215,50 +242,65 @@ def run_searches(
     if check_count("starts", starts) < 1 or check_count("iterations", iterations) < 1:
         raise ValueError("starts, iterations: expected at least 1")
     search = _make_search(problem, optimizer, iterations)
-    thetas = problem.parameters.draw(jax.random.key(0) if key is None else key, starts)
-    x = jax.vmap(problem.start)(thetas)
+    key = jax.random.key(0) if key is None else key
+    draw = quick_jit(lambda key: jax.vmap(problem.start)(problem.parameters.draw(key, starts)))
+    x = np.asarray(draw(key))
+    # the last batch is filled up with copies of the first starts
+    together = min(batch or starts, starts)
+    batches = np.resize(x, (-(-starts // together), together, x.shape[1]))
     times, clock = {}, time.perf_counter()
     with named_phase("trace the fit"):
-        lowered = jax.jit(lambda x: _search_in_batches(search, x, batch or starts)).lower(x)
-    times["trace"], clock = time.perf_counter() - clock, time.perf_counter()
-    with named_phase("compile the fit"):
-        program = lowered.compile()
-    times["compile"], clock = time.perf_counter() - clock, time.perf_counter()
+        begin = quick_jit(search.begin)
+        lowered = jax.jit(search.advance).lower(jax.eval_shape(begin, batches[0]))
+    times["trace"] = time.perf_counter() - clock
+    program = TieredProgram(lowered, "compile the fit", tier)
+    times["compile"], clock = program.compile_seconds, time.perf_counter()
+    found = []
     with named_phase("search from all starts"):
-        solutions = jax.block_until_ready(program(x))
+        for some in batches:
+            state = begin(some)
+            while search.may_continue(state):
+                state = program(state)
+            found.append(search.solution(state))
+    solutions = jax.tree.map(lambda *a: jax.device_put(np.concatenate(a)[:starts]), *found)
     times["run"] = time.perf_counter() - clock
     return solutions, times
 
 
-def _search_in_batches(search: Search, x: jax.Array, together: int) -> Solution:
-    """Run the starts batch by batch, with one program for all batches."""
-    starts = len(x)
-    if starts <= together:
-        return search(x)
-    # the last batch is padded with copies of the first start
-    rest = jnp.resize(x, (-(-starts // together) * together, x.shape[1]))
-    found = jax.lax.map(search, rest.reshape(-1, together, x.shape[1]))
-    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:starts], found)
-
-
-def _make_search(problem: Problem, optimizer: Any, iterations: int) -> Search:
-    """Return the search function of an optimizer, batched over starts."""
+def _make_search(problem: Problem, optimizer: Any, iterations: int) -> _Search:
+    """Return the search of an optimizer, batched over starts."""
     if isinstance(optimizer, str) and optimizer == "lm":
         chart = Chart(problem.slope, problem.apply_change)
-        return functools.partial(search_many, problem.jacobians, iterations=iterations, chart=chart)
+        derive = jax.jit(problem.jacobians, inline=True)  # traced once, for its shape and value
+        return _Search(
+            lambda x: begin_searches(derive, x, iterations),
+            lambda state: continue_searches(derive, state, chart),
+            quick_jit(may_continue),
+            quick_jit(solutions_of),
+        )
     if hasattr(optimizer, "init") and hasattr(optimizer, "update"):
         one = functools.partial(
             minimize_with_optax, problem.residual, optimizer, iterations=iterations
         )
-        return jax.vmap(one)
+        return _in_one_call(jax.vmap(one))
     if hasattr(optimizer, "step") and hasattr(optimizer, "terminate"):
         solve = functools.partial(
             minimize_with_optimistix, problem, optimizer, iterations=iterations
         )
-        return functools.partial(jax.lax.map, solve)
+        return _in_one_call(functools.partial(jax.lax.map, solve))
     raise ValueError(
         f"optimizer: expected 'lm', a transformation of optax or a least-squares solver of "
         f"optimistix (pip install 'jaxsim-engine[identify]'), got {optimizer!r}"
+    )
+
+
+def _in_one_call(minimize: Callable[[jax.Array], Solution]) -> _Search:
+    """Return a search that one call completes; its state is (starts, solutions or None)."""
+    return _Search(
+        lambda x: (x, None),
+        lambda state: (state[0], minimize(state[0])),
+        lambda state: state[1] is None,
+        lambda state: state[1],
     )
 
 
@@ -277,10 +319,11 @@ def best_fit(
             "fit: no start has a finite cost: the simulation diverges; check units and bounds, or "
             "use segments=..."
         )
-    x = solutions.x[best]
+    x = jax.device_put(np.asarray(solutions.x)[best])
     if solutions.triangle is None:
-        r, J = jax.jit(problem.jacobian)(x)
+        r, J = quick_jit(problem.jacobian)(x)
     else:
-        r, J = solutions.triangle[best, :, -1], solutions.triangle[best, :, :-1]
+        triangle = np.asarray(solutions.triangle)[best]
+        r, J = triangle[:, -1], triangle[:, :-1]
     found = uncertainty(r, J, rows=problem.rows, known_sigma=problem.known_sigma)
     return kind(problem, x, float(costs[best]), costs, solutions, found, times)

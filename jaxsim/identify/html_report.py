@@ -102,7 +102,7 @@ def _summary_text(found: Fit, held: Validation | None) -> str:
 
 
 def _parameter_table(found: Fit, level: float) -> str:
-    nominal = np.asarray(found.parameters.numbers(found.parameters.nominal()), np.float64)
+    nominal = found.parameters.host_numbers(found.parameters.nominal())
     head = f"<tr><th>name<th>first guess<th>value<th>sd<th>{level:.0%} interval<th>sd / value</tr>"
     columns = zip(found.names, nominal, found.values, found.sd, found.intervals(level), strict=True)
     rows = [

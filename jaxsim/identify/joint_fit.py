@@ -115,7 +115,7 @@ class JointFit(Fit):
         found = []
         for number, problem in enumerate(self.problem.problems):
             theta = self.problem.of(number, self.x)[: problem.parameters.size]
-            m = problem.parameters.model(problem.m, theta)
+            m = problem.model(theta)
             flags = problem.given.opt.disableflags
             found.append(m.replace(opt=m.opt.replace(disableflags=flags)))
         return found
@@ -140,7 +140,7 @@ def fit_models(
       sequences: one recording or several for each model.
       own: names that are not shared; that of model 1 becomes `1/joint:hinge/damping`.
       segments, tolerance: those of `fit`.
-      options: `starts`, `key`, `optimizer`, `iterations`, `batch` of `fit`.
+      options: `starts`, `key`, `optimizer`, `iterations`, `batch`, `tier` of `fit`.
 
     Returns:
       A `JointFit`; its `models` have the fitted values.

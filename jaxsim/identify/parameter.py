@@ -4,7 +4,8 @@
 functions of the unknowns are pure: `Parameters.model(m, theta)` works under jit, vmap and grad.
 """
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ from jaxsim.math.rotation import Quat
 from jaxsim.math.vector import Vec
 from jaxsim.model.model import Model
 from jaxsim.physics.constants.set_const import set_const
+from jaxsim.transforms.platform import quick_jit
 
 # Fields without derived constants, by the ends of their names.
 INDEPENDENT = (
@@ -192,9 +194,21 @@ class Parameters(Mapping[str, Parameter]):
         values = [p.value(u) for p, u in self._split(theta) if not p.form.frozen]
         return jnp.concatenate([theta[:0], *values])
 
+    @functools.cached_property
+    def _numbers_program(self) -> Callable[[jax.Array], jax.Array]:
+        return quick_jit(self.numbers)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: a program is compiled again when it is needed."""
+        return {n: v for n, v in vars(self).items() if n != "_numbers_program"}
+
+    def host_numbers(self, theta: Any) -> np.ndarray:
+        """Return `numbers` on the host, (size,) float64."""
+        return np.asarray(self._numbers_program(theta), np.float64)
+
     def by_name(self, theta: jax.Array) -> dict[str, float]:
         """Return the values in physical units by name."""
-        return dict(zip(self.names, map(float, self.numbers(theta)), strict=True))
+        return dict(zip(self.names, map(float, self.host_numbers(theta)), strict=True))
 
     def vector(self, values: Mapping[str, Any]) -> jax.Array:
         """Return the unknowns of given values by name; other parameters stay at the first guess.

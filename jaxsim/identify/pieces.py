@@ -111,7 +111,10 @@ def _piece(
     """Return one piece; `states` are its initial state and that of the next piece, if any."""
     rows = np.arange(cut.first, cut.first + of.history + steps)
     columns = np.array([of.names.index(n) for n in s.names])
-    start = {n: jnp.asarray(a, d.qpos.dtype) for n, a in zip(STATE_SIGNALS, states[0], strict=True)}
+    start = {
+        n: np.asarray(a, d.qpos.dtype)
+        for n, a in zip(STATE_SIGNALS, states[0], strict=True)
+    }
     return Piece(
         start=d.replace(**start),
         ctrl=s.ctrl[np.minimum(rows, len(s.ctrl) - 1)],
@@ -139,7 +142,7 @@ def _stack_pieces(arrays: Many, dtype) -> jax.Array:
     """Stack arrays of all pieces; real numbers get the precision of the model."""
     a = np.stack([np.asarray(x) for x in arrays])
     kind = dtype if np.issubdtype(a.dtype, np.floating) else a.dtype
-    return jnp.asarray(a, np.int32 if a.dtype == np.int64 else kind)
+    return jax.device_put(a.astype(np.int32 if a.dtype == np.int64 else kind))
 
 
 class PieceStates(NamedTuple):

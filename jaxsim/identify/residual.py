@@ -36,6 +36,7 @@ from jaxsim.io.assemble import live_model
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.api import differentiate_pos, integrate_pos
+from jaxsim.transforms.platform import quick_jit
 
 
 class Problem:
@@ -109,12 +110,18 @@ class Problem:
         tuned = [signal for p in parameters.values() for signal, _ in p.target.signals]
         self._commanded = any(signal.startswith("ctrl:") for signal in tuned)
         self._tied = bool(len(self._states.tied_rows))
-        self._leaves = jax.jit(
-            lambda theta: changed_leaves(self.m, parameters.model(self.m, theta))
-        )
+        self._leaves_program = quick_jit(self._leaves)
 
     def __repr__(self) -> str:
         return f"Problem({self.size} unknowns, {self.rows} rows, {len(self._places)} pieces)"
+
+    def _leaves(self, theta: jax.Array) -> dict[int, jax.Array]:
+        """Return the leaves of the model that the parameters change, by their index."""
+        return changed_leaves(self.m, self.parameters.model(self.m, theta))
+
+    def model(self, theta: jax.Array) -> Model:
+        """Return the model with these unknowns of the parameters, outside of a program."""
+        return replace_leaves(self.m, self._leaves_program(theta))
 
     def start(self, theta: jax.Array) -> jax.Array:
         """Return the unknowns with these parameters and the given states, (size,)."""
@@ -234,7 +241,7 @@ class Problem:
             theta, z = self._split(x)
             return jax.vmap(self._piece, (None, 0, 0))(theta, z, pieces)[0]
 
-        return jax.jit(rows)
+        return quick_jit(rows)
 
     def _split(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Split the unknowns into those of the parameters, (k,), and of states, (pieces, nz)."""

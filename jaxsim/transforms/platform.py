@@ -12,8 +12,9 @@ A program is compiled for the platform that it will run on: JAX's default, or an
 The platform is part of JAX's cache keys, so a program of one platform is never reused for another.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
@@ -91,6 +92,16 @@ _PLATFORM_NAMES = ("cpu", "gpu", "cuda", "rocm", "tpu")
 FAST_COMPILE_OPTIONS: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
 if jax.__version_info__ < (0, 11):  # later versions have fusion emitters only
     FAST_COMPILE_OPTIONS["xla_cpu_use_fusion_emitters"] = False
+
+
+def quick_jit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function as one program, compiled quickly because it runs a few times.
+
+    It is for set-up and results on the host, where each operation would be a program of its own.
+    Unlike functions of `jax.jit` it cannot be called in a program.
+    """
+    return jax.jit(function, compiler_options=FAST_COMPILE_OPTIONS)
+
 
 _told = jax.make_user_context(default_value=("", None))
 

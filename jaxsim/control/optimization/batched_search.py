@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.batch.tiered_program import TieredProgram
 from jaxsim.control import sampling
 from jaxsim.control.iterative_lqr import ilqr
 from jaxsim.control.motion import advance_world, append_zero_control, step_costs
@@ -81,17 +82,22 @@ class Found(NamedTuple):
     compile_seconds: float
 
 
-def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: None) -> Found:
+def search(
+    whole: Optimization,
+    report: Callable[[Batch], None] = lambda batch: None,
+    tier: str = "auto",
+) -> Found:
     """Search for the controls of an optimization.
 
     Args:
       whole: the optimization, read from a file.
       report: called after each batch of iterations.
+      tier: how the programs are compiled (`TieredProgram`).
     """
     form = whole.form
     begin, go_on = _METHOD_FUNCTIONS[form.method]
     num_iterations = min(form.report, form.iterations)
-    judge = Judge(whole)
+    judge = Judge(whole, tier)
     guesses = np.asarray(whole.controls())
     before = judge(guesses[0])
 
@@ -104,8 +110,7 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
     keys = jax.random.split(key, len(guesses))
     with named_phase("trace the search"):
         lowered = every.lower(whole.stages[0], whole.problem, now, keys)
-    with named_phase("compile the search"):
-        program = lowered.compile()
+    program = TieredProgram(lowered, "compile the search", tier)
     compile_seconds = judge.compile_seconds + time.perf_counter() - start
 
     batches: list[Batch] = []
@@ -134,7 +139,7 @@ def search(whole: Optimization, report: Callable[[Batch], None] = lambda batch: 
 class Judge:
     """Runs controls in the model of an optimization, and returns the cost of each term."""
 
-    def __init__(self, whole: Optimization):
+    def __init__(self, whole: Optimization, tier: str = "auto"):
         self._whole = whole
         # in the same order in all processes, because compiled programs are cached by their text
         self._record = tuple(dict.fromkeys((*whole.form.record, *_SEARCH_STATE_FIELDS, "ctrl")))
@@ -146,8 +151,7 @@ class Judge:
         with named_phase("trace the motion"):
             operands = (m, d, ctrl, self._states, self._gains, whole.problem)
             lowered = jax.jit(self._run).lower(*operands)
-        with named_phase("compile the motion"):
-            self._program = lowered.compile()
+        self._program = TieredProgram(lowered, "compile the motion", tier)
         self.compile_seconds = time.perf_counter() - start
 
     def __call__(self, ctrl: Any, states: Any = None, gains: Any = None) -> JudgedMotion:

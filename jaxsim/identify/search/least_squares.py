@@ -57,7 +57,7 @@ class Solution(NamedTuple):
     triangle: jax.Array | None
 
 
-class _Search(NamedTuple):
+class SearchState(NamedTuple):
     """State of many searches; leading axes of searches.
 
     Attributes:
@@ -147,24 +147,43 @@ def search_many(
     Returns:
       A Solution with leading axes of starts.
     """
-    advance = jax.vmap(functools.partial(_advance, chart))
+    s = begin_searches(derive, x, iterations)
+    s = lax.while_loop(may_continue, lambda s: continue_searches(derive, s, chart), s)
+    return solutions_of(s)
+
+
+def begin_searches(derive: Derive, x: jax.Array, iterations: int) -> SearchState:
+    """Return the state of searches from many starts; see `search_many` for the arguments.
+
+    The first call of `continue_searches` evaluates cost and derivative of the starts.
+    """
     rows = jax.eval_shape(derive, x)[0].shape[1]
-
-    def iterate(s: _Search) -> _Search:
-        return advance(s, *derive(s.tried))
-
-    # the first iteration evaluates the cost and the derivative of the start
-    start = jax.vmap(lambda x: _initial_search(x, rows, iterations))(x)
-    end = lax.while_loop(lambda s: jnp.any(~s.done & (s.k <= iterations)), iterate, start)
-    converged = end.done & jnp.isfinite(end.cost)
-    return Solution(end.x, end.cost, end.history, end.k - 1, converged, end.triangle)
+    return jax.vmap(lambda x: _initial_search(x, rows, iterations))(x)
 
 
-def _initial_search(x: jax.Array, rows: int, iterations: int) -> _Search:
+def continue_searches(
+    derive: Derive, s: SearchState, chart: Chart = _IDENTITY_CHART
+) -> SearchState:
+    """Evaluate the trial points of all searches, and choose the next ones."""
+    return jax.vmap(functools.partial(_advance, chart))(s, *derive(s.tried))
+
+
+def may_continue(s: SearchState) -> jax.Array:
+    """Return whether some search has neither converged nor used its iterations, () bool."""
+    return jnp.any(~s.done & (s.k <= s.history.shape[-1]))
+
+
+def solutions_of(s: SearchState) -> Solution:
+    """Return the solutions that searches have found."""
+    converged = s.done & jnp.isfinite(s.cost)
+    return Solution(s.x, s.cost, s.history, s.k - 1, converged, s.triangle)
+
+
+def _initial_search(x: jax.Array, rows: int, iterations: int) -> SearchState:
     """Return the state before the first evaluation, at which the start itself is tried."""
     side = x.size + 1
     dtype = x.dtype
-    return _Search(
+    return SearchState(
         x=x,
         tried=x,
         promised=jnp.zeros((), dtype),
@@ -179,7 +198,7 @@ def _initial_search(x: jax.Array, rows: int, iterations: int) -> _Search:
     )
 
 
-def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
+def _advance(chart: Chart, s: SearchState, r: jax.Array, J: jax.Array) -> SearchState:
     """Accept or reject the trial point and compute the next; a finished search is unchanged."""
     tolerance = float(jnp.finfo(r.dtype).eps) ** _CONVERGENCE_POWER
     cost = 0.5 * jnp.sum(r * r)
@@ -209,7 +228,7 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     least = jnp.where(take, cost, s.cost)
     # Test the unlimited step: a step that bounds shorten to zero is not convergence.
     ended = (begun & small) | (hoped <= tolerance * least) | (damping > _MAX_DAMPING)
-    new = _Search(
+    new = SearchState(
         x=x,
         tried=tried,
         promised=_predicted_decrease(J, before, step),

@@ -16,6 +16,7 @@ from scipy import stats
 
 from jaxsim.escape import line
 from jaxsim.identify.parameter import Parameters
+from jaxsim.transforms.platform import quick_jit
 
 _RANK_POWER = 0.7  # exponent of the machine epsilon: relative singular values below are zero
 _MIN_PARTICIPATION = 0.05  # component in a direction below which a parameter does not take part
@@ -135,7 +136,7 @@ def value_uncertainty(
       theta: their unknowns, (k,).
       covariance: covariance of the unknowns, (k, k).
     """
-    slope = np.asarray(jax.jacfwd(parameters.numbers)(theta), np.float64)
+    slope = np.asarray(quick_jit(jax.jacfwd(parameters.numbers))(theta), np.float64)
     finite = np.isfinite(np.diag(covariance))
     known = np.where(np.outer(finite, finite), covariance, 0.0)
     found = slope @ known @ slope.T
@@ -152,8 +153,12 @@ def intervals(
     The ends for a number are the images of the ends of its unknown; for an inertia, the values plus
     and minus `half` standard deviations.
     """
-    values = np.asarray(parameters.numbers(theta), np.float64)
+    values = parameters.host_numbers(theta)
     ends = np.stack([values - half * value_sd, values + half * value_sd], 1)
+    u = np.asarray(theta, np.float64)
+    reach = np.minimum(half * sd, 700.0)
+    kind = np.asarray(theta).dtype
+    images = np.stack([parameters.host_numbers((u + s * reach).astype(kind)) for s in (-1, 1)], 1)
     at = 0
     for p in parameters.values():
         if p.form.frozen:
@@ -161,10 +166,7 @@ def intervals(
         mine = slice(at, at + p.size)
         at += p.size
         if p.form.kind != "inertia":
-            u = np.asarray(theta, np.float64)[mine]
-            reach = np.minimum(half * sd[mine], 700.0)
-            images = [np.asarray(p.map.value(jax.numpy.asarray(u + s * reach))) for s in (-1, 1)]
-            ends[mine] = np.sort(np.stack(images, 1), 1)
+            ends[mine] = np.sort(images[mine], 1)
     return ends
 
 

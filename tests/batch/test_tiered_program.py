@@ -1,0 +1,48 @@
+"""A program in tiers: quick at first, optimized after it has run for a while."""
+
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsim.batch import tiered_program
+from jaxsim.batch.tiered_program import TieredProgram
+
+
+def lowered():
+    return jax.jit(lambda x: jnp.sin(x) @ jnp.cos(x)).lower(jnp.ones(4))
+
+
+def test_results_are_those_of_the_function():
+    expected = 4 * np.sin(1) * np.cos(1)
+    for tier in tiered_program.TIERS:
+        program = TieredProgram(lowered(), "compile", tier)
+        np.testing.assert_allclose(program(jnp.ones(4)), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("tier", "replaced"), [("auto", True), ("fast", False)])
+def test_the_optimized_program_takes_over_once_it_is_worth_its_compilation(tier, replaced):
+    program = TieredProgram(lowered(), "compile", tier)
+    first = program._program
+    program.compile_seconds = 3600.0
+    program(jnp.ones(4))
+    assert program._program is first
+    program.compile_seconds = 0.0
+    program(jnp.ones(4))
+    for _ in range(1000):
+        if program._program is not first or not replaced:
+            break
+        time.sleep(0.01)
+    while tiered_program.is_compiling():
+        time.sleep(0.01)
+    assert (program._program is not first) is replaced
+    np.testing.assert_allclose(program(jnp.ones(4)), 4 * np.sin(1) * np.cos(1), rtol=1e-14)
+
+
+def test_an_unknown_tier_is_refused():
+    with pytest.raises(
+        ValueError, match="tier: expected one of auto, fast, optimized, got 'quick'"
+    ):
+        TieredProgram(lowered(), "compile", "quick")
