@@ -42,8 +42,15 @@ def slopes(function, x, step):
 # the force over the height
 
 
-@pytest.mark.parametrize("solref", SOLREFS)
-@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize(
+    ("cone", "solref"),
+    [
+        ("pyramidal", SOLREFS[0]),
+        ("elliptic", SOLREFS[1]),
+        pytest.param("pyramidal", SOLREFS[1], marks=pytest.mark.slow),
+        pytest.param("elliptic", SOLREFS[0], marks=pytest.mark.slow),
+    ],
+)
 def test_the_force_of_a_landing_ball_is_smooth(cone, solref):
     m = ball(cone, solref)
 
