@@ -28,7 +28,7 @@ def factors(product, n, k, worlds):
 
 
 def cases():
-    """Every size with every batch; of the large sizes one batch is quick."""
+    """Give every size with every batch; all but one batch of the large sizes are slow."""
     for size, worlds in product_of(SIZES, WORLDS):
         quick = size == SIZES[0] or worlds == WORLDS[1]
         yield pytest.param(size, worlds, marks=() if quick else pytest.mark.slow)

@@ -72,7 +72,7 @@ COMPOSITE = (
     ),
     *(standalone.euler, standalone.implicit),
 )
-# costly, and of the stages that `inverse` and `constraint_update` are made of
+# those made of stages that `inverse` and `constraint_update` are made of too
 SIMILAR = (constraint_rows, project_constraint, island, standalone.fwd_position)
 LOOPS = (standalone.rungekutta4,)
 # what takes more than a model and a data

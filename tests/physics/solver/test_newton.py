@@ -65,7 +65,7 @@ KINDS = {
     "cone of 3": ball("elliptic", 3),
     "cone of 6": ball("elliptic", 6),
 }
-# as costly as others whose rows they have
+# whose rows are solved as those of other kinds are
 SIMILAR = ("friction of a tendon", "limit", "pyramid of 6", "cone of 6")
 each_kind = pytest.mark.parametrize(
     "kind", [pytest.param(k, marks=pytest.mark.slow) if k in SIMILAR else k for k in KINDS]
