@@ -370,7 +370,15 @@ def _alike(some, every) -> tuple:
     return tuple([getattr(record, name) for name in names] for record in (some, every))
 
 
-@pytest.mark.parametrize("kept", [[], ["sensordata"], ["cinert", "crb"], ["cfrc_ext", "contact"]])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        [],
+        pytest.param(["sensordata"], marks=pytest.mark.slow),
+        pytest.param(["cinert", "crb"], marks=pytest.mark.slow),
+        pytest.param(["cfrc_ext", "contact"], marks=pytest.mark.slow),
+    ],
+)
 def test_what_is_kept_does_not_change_it(kept):
     """The fields that a Data carries are those of one that carries all."""
     m = put_model(mujoco.MjModel.from_xml_string(SMALL))

@@ -17,7 +17,6 @@ CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
 # the indices of the height and of the forward speed of the torso
 ROBOTS = {"walker": (0, 1), "humanoid": (2, 0)}
-BOTH = ["walker", pytest.param("humanoid", marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,8 @@ def distance(m, d, qvel, mass, ctrl):
     return jnp.sum(end.qpos**2) + jnp.sum(end.qvel**2), rows
 
 
-@pytest.mark.parametrize("falling", BOTH, indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("falling", ROBOTS, indirect=True)
 def test_rollout_with_contacts(falling):
     """Reverse mode, forward mode and central differences agree over 20 steps with contacts."""
     m, d = falling

@@ -104,7 +104,7 @@ def expected(run):
     return exact
 
 
-FAST = ("grad vmap", "grad jit vmap", "jit grad vmap", "jit jvp vmap")
+FAST = ("grad jit vmap", "jit grad vmap", "jit jvp vmap")
 
 
 def each_order():

@@ -1,5 +1,7 @@
 """Products J x, J' f and f x': values and derivatives of every order."""
 
+from itertools import product as product_of
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ pytestmark = pytest.mark.kernels
 
 SUMS = {apply: "nk...,k...->n...", apply_transpose: "nk...,n...->k...", outer: "n...,k...->nk..."}
 SIZES = [(3, 4), (MAX_UNROLLED_TERMS + 1, 2), (2, MAX_UNROLLED_TERMS + 1)]
+WORLDS = [((), ()), ((5,), (5,)), ((1,), (5,)), ((5,), (1,))]
 random = np.random.default_rng(0).normal
 
 
@@ -24,12 +27,18 @@ def factors(product, n, k, worlds):
     return jnp.asarray(random(size=first + one)), jnp.asarray(random(size=second + other))
 
 
+def cases():
+    """Give every size with every batch; all but one batch of the large sizes are slow."""
+    for size, worlds in product_of(SIZES, WORLDS):
+        quick = size == SIZES[0] or worlds == WORLDS[1]
+        yield pytest.param(size, worlds, marks=() if quick else pytest.mark.slow)
+
+
 def by_einsum(product, a, b):
     return jnp.einsum(SUMS[product], a, b)
 
 
-@pytest.mark.parametrize("worlds", [((), ()), ((5,), (5,)), ((1,), (5,)), ((5,), (1,))])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "worlds"), list(cases()))
 @pytest.mark.parametrize("product", SUMS)
 def test_products_and_derivatives(product, size, worlds):
     a, b = factors(product, *size, worlds)

@@ -26,11 +26,9 @@ PLATFORMS["cpu"] = PLATFORMS["cpu"]._replace(fuses_calls=False)  # compiles in h
 m = jaxsim.load_model('''
 <mujoco>
   <worldbody>
-    <geom type="plane" size="1 1 1"/>
-    <body pos="0 0 0.099"><joint type="slide" axis="0 0 1"/><geom name="b" size="0.1"/></body>
-    <body pos="1 0 1">
-      <joint name="hinge" axis="0 1 0"/>
-      <geom fromto="0 0 0 0.4 0 0" type="capsule" size="0.1"/>
+    <body>
+      <joint name="hinge" axis="0 1 0" range="-1 0.01"/>
+      <geom fromto="0 0 0 0.4 0 0" type="capsule" size="0.1" mass="1"/>
     </body>
   </worldbody>
   <actuator><motor joint="hinge"/></actuator>
@@ -50,7 +48,7 @@ one, two = (jax.jit(lambda m, ctrl, a=a: end(a, m, ctrl))(m, ctrl) for a in (man
 assert len(two.qpos.sharding.device_set) == 2
 for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
     np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
-assert np.ptp(two.qpos[:, 1]) > 1e-6  # the worlds differ
+assert np.ptp(two.qpos) > 1e-6  # the worlds differ
 slope = [jax.jit(jax.grad(lambda mass, ctrl, a=a: height(a, m.replace(body_mass=mass), ctrl),
                           argnums=(0, 1)))(m.body_mass, ctrl) for a in (many, divided)]
 for a, b in zip(*slope, strict=True):

@@ -29,7 +29,7 @@ def pushed(k: int) -> np.ndarray:
     return np.array([np.sin(0.3 * k), 1 - 0.1 * k])
 
 
-@pytest.mark.parametrize("keep", ["default", "all"])
+@pytest.mark.parametrize("keep", ["default", pytest.param("all", marks=pytest.mark.slow)])
 def test_control_loop_equals_mujoco(keep):
     mj, m = mujoco.MjModel.from_xml_string(MODEL), jaxsim.load_model(MODEL)
     theirs = mujoco.MjData(mj)

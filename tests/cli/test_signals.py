@@ -98,9 +98,16 @@ with convert_stop_signals(), whole_file(sys.argv[1]) as part:
 """
 
 
-@pytest.mark.parametrize("busy", BUSY)
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+    ("busy", "number", "code"),
+    [
+        ("in C", signal.SIGTERM, 143),
+        ("in C", signal.SIGHUP, 129),
+        ("in a compilation", signal.SIGINT, 130),
+        pytest.param("in C", signal.SIGINT, 130, marks=pytest.mark.slow),
+        pytest.param("in a compilation", signal.SIGTERM, 143, marks=pytest.mark.slow),
+        pytest.param("in a compilation", signal.SIGHUP, 129, marks=pytest.mark.slow),
+    ],
 )
 def test_a_process_that_cannot_be_unwound_ends_and_leaves_nothing_unfinished(
     tmp_path, busy, number, code

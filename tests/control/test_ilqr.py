@@ -60,6 +60,7 @@ def cart():
     return m, d.replace(qpos=jnp.array([1.0]), qvel=jnp.array([-0.5]))
 
 
+@pytest.mark.slow
 def test_a_linear_quadratic_problem_is_solved_in_one_turn(cart):
     m, d = cart
     A, B, _, _ = (a if a is None else np.asarray(a) for a in jax.jit(linearize)(m, d))

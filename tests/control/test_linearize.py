@@ -79,7 +79,12 @@ def states(m, number, seed=0):
 
 
 @pytest.mark.parametrize(
-    "case", ["euler", "contact", pytest.param("implicit", marks=pytest.mark.slow)]
+    "case",
+    [
+        pytest.param("euler", marks=pytest.mark.slow),
+        "contact",
+        pytest.param("implicit", marks=pytest.mark.slow),
+    ],
 )
 def test_a_b_c_d_are_those_of_mujoco(case):
     m = load_model(CASES[case])
@@ -159,7 +164,7 @@ def test_a_trajectory_of_controls():
     assert linear.C is None
 
 
-@pytest.mark.parametrize("case", ["euler", "contact"])
+@pytest.mark.parametrize("case", ["euler", pytest.param("contact", marks=pytest.mark.slow)])
 def test_difference_inverts_moved(case):
     m = load_model(CASES[case])
     d = states(m, 1)

@@ -101,7 +101,7 @@ def cart():
     return m, d.replace(qpos=jnp.array([1.0]), qvel=jnp.array([-0.5]))
 
 
-@pytest.mark.parametrize("nodes", [None, 5])
+@pytest.mark.parametrize("nodes", [None, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_linear_quadratic_problem_is_solved_in_one_turn_from_any_states(cart, nodes):
     m, d = cart
     A, B, _, _ = (a if a is None else np.asarray(a) for a in jax.jit(linearize)(m, d))

@@ -79,6 +79,7 @@ def test_receding_horizon_returns_the_cart_to_the_origin(m, d, problem, method):
     assert np.abs(ctrl).max() <= 2
 
 
+@pytest.mark.slow
 def test_a_plan_is_moved_by_the_time_that_has_passed(m, d, problem):
     planner = receding(m, problem, steps=STEPS, iterations=1)
     plan = jax.jit(planner.plan)
@@ -91,6 +92,7 @@ def test_a_plan_is_moved_by_the_time_that_has_passed(m, d, problem):
     assert second.time == late.time
 
 
+@pytest.mark.slow
 def test_many_worlds_plan_each_alone(m, d, problem):
     planner = receding(m, problem, steps=STEPS, method="mppi", knots=3, samples=8)
     worlds = jax.vmap(lambda x: d.replace(qpos=x))(jnp.array([[0.3], [-0.4]]))
@@ -124,6 +126,7 @@ def test_a_planner_is_a_function_for_jit(d, short):
     assert fast._cache_size() == 1
 
 
+@pytest.mark.slow
 def test_a_planner_can_be_pickled(d, short):
     again = pickle.loads(pickle.dumps(short))
     expected, _ = jax.jit(short.plan)(d, short.start(d))

@@ -76,7 +76,7 @@ def test_exact(integrator):
             np.testing.assert_allclose(a[k], b, **ROUGH_DIFFERENCE, err_msg=f"{name} {k}")
 
 
-@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("centered", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_differences(centered):
     """The finite differences are those of MuJoCo, up to rounding divided by eps."""
     mj, states, m, worlds = model("Euler")

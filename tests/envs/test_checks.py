@@ -168,12 +168,20 @@ def test_wrong_arguments_are_told_with_a_remedy(case):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: VectorEnv(Hold(M), length=3),
-        lambda: VectorEnv(Hold(M), length=3, autoreset="same"),
-        lambda: VectorEnv(Hold(M), length=3, model=models()[0], axes=models()[1]),
+        pytest.param(lambda: VectorEnv(Hold(M), length=3), marks=pytest.mark.slow),
+        pytest.param(
+            lambda: VectorEnv(Hold(M), length=3, autoreset="same"), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            lambda: VectorEnv(Hold(M), length=3, model=models()[0], axes=models()[1]),
+            marks=pytest.mark.slow,
+        ),
         lambda: VectorEnv(Hold(M), length=3, randomize={"body:*/mass": (0.5, 1)}),
         lambda: FrameStack(Delayed(Noisy(VectorEnv(Hold(M), length=3), 0.1), (0, 2)), 2),
-        lambda: Pushed(VectorEnv(Hold(M), length=3), {"*": (1, 2)}, every=0.1),
+        pytest.param(
+            lambda: Pushed(VectorEnv(Hold(M), length=3), {"*": (1, 2)}, every=0.1),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["next", "same", "models", "drawn", "wrapped", "pushed"],
 )

@@ -188,7 +188,8 @@ def test_a_world_that_blows_up_is_done_and_earns_nothing():
     assert float(slope[0, 0]) != 0
 
 
-@each_mode
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["next", "same"])
 def test_an_action_that_is_not_finite_counts_as_zero(mode):
     """In the reward and in what is seen of it too; its neighbors are as they were."""
 
@@ -269,6 +270,7 @@ def test_invalid_arguments_are_reported(call, message):
         call()
 
 
+@pytest.mark.slow
 def test_results_may_be_those_after_the_action():
     """Results equal those of the forward dynamics, as after `mj_step1`; forces are older."""
     text = XML.replace("</sensor>", '<jointactuatorfrc name="force" joint="hinge"/></sensor>')

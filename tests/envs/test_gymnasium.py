@@ -37,7 +37,7 @@ def test_the_checker_of_gymnasium_passes(env):
     check_env(GymnasiumEnv(env, length=LENGTH), skip_render_check=True)
 
 
-@pytest.mark.parametrize("mode", ["next", "same"])
+@pytest.mark.parametrize("mode", ["next", pytest.param("same", marks=pytest.mark.slow)])
 def test_steps_are_those_of_the_worlds(env, mode):
     """Values equal those of the functional form, in numpy, as copies that do not change."""
     clients = GymnasiumVectorEnv(env, 3, length=LENGTH, autoreset=mode)
@@ -162,6 +162,7 @@ def test_a_film_is_recorded(env, tmp_path):
     assert list(tmp_path.glob("films/*.mp4"))
 
 
+@pytest.mark.slow
 def test_tasks_are_known_to_gymnasium_by_name():
     """Episodes end at the limit of Gymnasium, and arguments reach the task."""
     one = gymnasium.make("jaxsim/cartpole_balance", max_episode_steps=3, repeat=2)

@@ -24,12 +24,13 @@ with warnings.catch_warnings():
 # seen directly by two tasks, have about half as many digits
 RUN = {"rtol": 1e-6, "atol": 1e-6}
 DEAR = "Ant-v5 Humanoid-v5 HumanoidStandup-v5 Pusher-v5 Swimmer-v5 Walker2d-v5".split()
+SIMILAR = "HalfCheetah-v5 InvertedDoublePendulum-v5 Reacher-v5".split()
 NAMES = [n for n in TASKS if n.endswith("-v5")]
 NEWTON = 2
 
 
-def with_slow(names):
-    return [pytest.param(n, marks=pytest.mark.slow) if n in DEAR else n for n in names]
+def with_slow(names, dear):
+    return [pytest.param(n, marks=pytest.mark.slow) if n in dear else n for n in names]
 
 
 def client(name):
@@ -52,7 +53,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("name", with_slow(NAMES))
+@pytest.mark.parametrize("name", with_slow(NAMES, DEAR + SIMILAR))
 def test_episodes_are_those_of_gymnasium(name):
     env, reset, act = robot([name])
     env, them = env[name], client(name)
@@ -89,7 +90,7 @@ def test_episodes_are_those_of_gymnasium(name):
             assert touched
 
 
-@pytest.mark.parametrize("name", with_slow(NAMES))
+@pytest.mark.parametrize("name", with_slow(NAMES, DEAR))
 def test_starts_are_those_of_gymnasium(name):
     env, them = make(name), client(name)
     keys = jax.random.split(jax.random.key(0), 1000)

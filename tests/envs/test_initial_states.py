@@ -48,7 +48,14 @@ def assert_same_state(got, expected):
             np.testing.assert_allclose(a, b, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("mode", ["next", "same", None])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "next",
+        pytest.param("same", marks=pytest.mark.slow),
+        pytest.param(None, marks=pytest.mark.slow),
+    ],
+)
 def test_an_episode_begins_at_the_start_of_the_own_model(mode):
     """At the first reset, after an episode has ended, and where chosen worlds reset."""
     m = jaxsim.load_model(EVERYTHING)
@@ -83,6 +90,7 @@ def test_a_keyframe_is_that_of_the_own_model():
     np.testing.assert_allclose(state.data.qpos, models.key_qpos[:, 0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_single_world_begins_at_the_model_it_is_given():
     """And its derivative by the pose of the model is that of the start."""
     m = jaxsim.load_model(EVERYTHING)

@@ -68,7 +68,11 @@ def compare(found, models):
     assert np.abs(np.asarray(found) - of_mujoco(np.zeros(2))).min() > 1e-3
 
 
-@pytest.mark.parametrize("change", [FRICTION, drawn], ids=["ranges", "function"])
+@pytest.mark.parametrize(
+    "change",
+    [pytest.param(FRICTION, marks=pytest.mark.slow), drawn],
+    ids=["ranges", "function"],
+)
 def test_friction_that_is_drawn_from_zero_is_that_of_a_loop_of_models(m, change):
     models, axes = randomize(m, KEYS, change)
     compare(run(models, axes), models)

@@ -49,7 +49,8 @@ def begun(env, seed=0, many=WORLDS):
     return jax.jit(jax.vmap(lambda key: env.start(env.m, env.begin, key)))(keys)
 
 
-@each_robot
+@pytest.mark.slow
+@pytest.mark.parametrize("names", ROBOTS)
 def test_initial_poses_are_stable(names, robots):
     """Two seconds without an action; the command of the quadruped is zero."""
     tasks, _, act = robots(names)

@@ -40,7 +40,7 @@ def own_key(key):
     return jax.random.split(key)[..., 1]
 
 
-@pytest.mark.parametrize("full_reset", [False, True])
+@pytest.mark.parametrize("full_reset", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_episodes_under_the_wrappers_of_playground(theirs, ours, full_reset):
     """The numbers of the task itself; then its first state again, or another one."""
     task = hold()
@@ -73,6 +73,7 @@ def test_episodes_under_the_wrappers_of_playground(theirs, ours, full_reset):
         jaxsim.check_warnings(state.data)
 
 
+@pytest.mark.slow
 def test_models_that_differ(theirs, ours):
     """`randomize` is what Playground calls a randomization function."""
 

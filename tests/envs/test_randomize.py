@@ -242,7 +242,7 @@ class Seen(Env):
 RANGES = {"body:torso/mass": (0.5, 1.5), "actuator:hip/kp": (0.5, 1.5)}
 
 
-@pytest.mark.parametrize("mode", ["next", "same", None])
+@pytest.mark.parametrize("mode", ["next", pytest.param("same", marks=pytest.mark.slow), None])
 def test_each_episode_may_draw_its_model(m, mode):
     """New numbers when an episode begins, the same within it, and the physics is theirs."""
     worlds = VectorEnv(Seen(m), length=3, autoreset=mode, randomize=RANGES)

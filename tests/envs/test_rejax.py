@@ -59,6 +59,7 @@ def test_a_batch_of_steps_is_a_step_of_the_worlds():
     assert env.action_space(parameters).high.tolist() == [1.0]
 
 
+@pytest.mark.slow
 def test_worlds_that_differ_keep_their_models():
     from jaxsim.envs import randomize
 

@@ -33,8 +33,9 @@ ROBOTS = [
 ]
 ROBOTS = [names.split() for names in ROBOTS]
 DEAR = ("humanoid_stand", "walker_stand", "cheetah_run", "hopper_stand")  # to compile
+SIMILAR = ("cartpole_swingup", "reacher_easy")
 PARAMETERS = [
-    pytest.param(names, marks=pytest.mark.slow if names[0] in DEAR else (), id=names[0])
+    pytest.param(names, marks=pytest.mark.slow if names[0] in DEAR + SIMILAR else (), id=names[0])
     for names in ROBOTS
 ]
 # besides random starts, a state with a high reward: positions by index

@@ -76,15 +76,21 @@ def test_delays():
             np.testing.assert_allclose(a.obs[w], b.obs[w], atol=1e-12)
 
 
-def test_noise_has_its_size_and_is_the_worlds_own(env):
+def test_noise_has_its_size(env):
     worlds = VectorEnv(env, length=1000)
     own = _states(worlds)
     noisy = _states(Noisy(worlds, obs=np.array([0.1, 0.5])))
     noise = np.array([b.obs - a.obs for a, b in zip(own, noisy, strict=True)])
     np.testing.assert_allclose(noise.std(axis=(0, 1)), [0.1, 0.5], rtol=0.25)
     assert len(np.unique(noise[..., 0])) == noise[..., 0].size
-    again = _states(Noisy(worlds, obs=np.array([0.1, 0.5])))
+
+
+@pytest.mark.slow
+def test_noise_is_the_worlds_own_and_moves_actions(env):
+    worlds = VectorEnv(env, length=1000)
+    noisy, again = (_states(Noisy(worlds, obs=np.array([0.1, 0.5]))) for _ in range(2))
     np.testing.assert_array_equal(again[-1].obs, noisy[-1].obs)
+    own = _states(worlds)
     moved = _states(Noisy(worlds, action=0.3))
     assert np.abs(np.asarray(moved[-1].obs - own[-1].obs)).max() > 1e-3
     np.testing.assert_array_equal(moved[0].obs, own[0].obs)

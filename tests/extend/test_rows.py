@@ -127,6 +127,7 @@ def test_rows_of_a_user_do_what_built_in_ones_do():
     np.testing.assert_allclose(d.sensordata[:, 1:3], np.minimum(z, [1.2, np.inf]), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_one_world_equals_the_same_among_many():
     m = jaxsim.load_model(OWN)
     many = worlds(m)

@@ -137,7 +137,10 @@ def ours():
     jaxsim.extend.unregister_plugin(NAME)
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
+@pytest.mark.parametrize(
+    "integrator",
+    ["Euler", *(pytest.param(i, marks=pytest.mark.slow) for i in ("RK4", "implicitfast"))],
+)
 def test_a_step_is_that_of_mujoco(of_now, ours, integrator):
     xml = MODEL.format(integrator=integrator)
     mj = mujoco.MjModel.from_xml_string(xml)

@@ -46,6 +46,7 @@ def found(m, sequences):
     return fit(m, FORMS, sequences[:2], starts=2)
 
 
+@pytest.mark.slow
 def test_what_was_held_back_is_predicted_to_its_noise(found, sequences):
     held = validate(found, sequences[2])
     assert 0.6 < held.chi2 < 1.5

@@ -220,7 +220,9 @@ def test_everything_of_a_state_comes_back(cone, jacobian):
         assert_same_data(back, state, jacobian == "sparse")
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+@pytest.mark.parametrize(
+    "integrator", ["Euler", pytest.param("implicitfast", marks=pytest.mark.slow)]
+)
 def test_everything_of_a_step_is_there(integrator):
     """After a step, MuJoCo's results and ours are those of the state before it."""
     oracle, state = pair(integrator)

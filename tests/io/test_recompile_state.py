@@ -35,7 +35,14 @@ CARRIED = (
 )
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bodies",
+        pytest.param("flex", marks=pytest.mark.slow),
+        pytest.param("sleep", marks=pytest.mark.slow),
+    ],
+)
 def test_an_unchanged_spec_goes_on_to_the_bit(name):
     with jax.enable_x64(False):
         spec = Spec.from_string(MODELS[name])

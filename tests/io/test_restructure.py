@@ -32,9 +32,12 @@ CHANGES = {
     "geom_condim": [4, 4, 4],
     "geom_priority": [0, 1, 2],
 }
+QUICK = ("jnt_limited", "actuator_forcelimited", "geom_contype")
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in CHANGES]
+)
 def test_the_changed_model_is_mujocos(name):
     mj = mujoco.MjModel.from_xml_string(XML)
     m = put_model(mj)

@@ -126,14 +126,8 @@ def sampled_controls(mjx) -> dict:
     return {"plan": mean, "costs": costs}
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        randomized_models,
-        pytest.param(steps_of_many_worlds, marks=pytest.mark.slow),
-        pytest.param(sampled_controls, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [randomized_models, steps_of_many_worlds, sampled_controls])
 def test_a_program_gives_what_mjx_gives(program):
     found = program(ours)
     with as_mjx_is_used():

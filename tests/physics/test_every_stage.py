@@ -261,7 +261,13 @@ def test_derivatives(name):
     np.testing.assert_allclose(backwards, terms.sum(), rtol=0, atol=1e-10 * abs(terms).sum())
 
 
-@each
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.slow) if n in (*WHOLE, "geom_distance") else n
+        for n in CALLS
+    ],
+)
 def test_many_worlds_are_a_loop_over_worlds(name):
     m, worlds = given(name)
     together = jit(jax.vmap(results(name), (None, 0)))(m, stack(worlds))

@@ -72,6 +72,8 @@ COMPOSITE = (
     ),
     *(standalone.euler, standalone.implicit),
 )
+# those made of stages that `inverse` and `constraint_update` are made of too
+SIMILAR = (constraint_rows, project_constraint, island, standalone.fwd_position)
 LOOPS = (standalone.rungekutta4,)
 # what takes more than a model and a data
 MORE = {
@@ -218,7 +220,11 @@ def test_a_stage_reads_and_writes_what_it_declares(function):
     assert sorted(written) == sorted(declared.writes)
 
 
-@pytest.mark.parametrize("function", COMPOSITE, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function",
+    [pytest.param(f, marks=pytest.mark.slow) if f in SIMILAR else f for f in COMPOSITE],
+    ids=lambda f: f.__name__,
+)
 def test_a_function_made_of_stages_reads_what_it_declares(function):
     # the trees of the last model may sleep: then results of the steps before wait in its Data
     read, written = truth_of_all(function, len(scenes()) - 1)

@@ -20,7 +20,7 @@ FALL = """
 """
 
 
-@pytest.mark.parametrize("worlds", [3, 12, 24, 35])
+@pytest.mark.parametrize("worlds", [3, 12, pytest.param(24, marks=pytest.mark.slow), 35])
 def test_tiles_that_are_filled_up(worlds):
     """Four, eight and sixteen at a time, the last of them copies: each world is as if alone."""
     m = jaxsim.load_model(FALL)
@@ -34,7 +34,7 @@ def test_tiles_that_are_filled_up(worlds):
         jax.tree.map(same, found[w], step(m, many[w]))
 
 
-@pytest.mark.parametrize("worlds", [3, 35])
+@pytest.mark.parametrize("worlds", [3, pytest.param(35, marks=pytest.mark.slow)])
 def test_tiles_of_derivatives(worlds):
     """Backwards too the last tile is filled up, and a world's gradient is as if alone."""
     m = jaxsim.load_model(FALL)

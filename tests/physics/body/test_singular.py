@@ -81,8 +81,18 @@ DEPENDENT = {
 }
 
 
-@pytest.mark.parametrize("platform", ["cpu", "tpu"])
-@pytest.mark.parametrize("case", DEPENDENT)
+@pytest.mark.parametrize(
+    ("case", "platform"),
+    [
+        *((case, "cpu") for case in DEPENDENT),
+        ("coaxial hinges", "tpu"),
+        *(
+            pytest.param(case, "tpu", marks=pytest.mark.slow)
+            for case in DEPENDENT
+            if case != "coaxial hinges"
+        ),
+    ],
+)
 def test_dependent_joint_axes_are_counted(case, platform):
     """Pivots decide on a CPU, the axes alone on accelerators."""
     joints, turned = DEPENDENT[case]

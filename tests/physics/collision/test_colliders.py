@@ -104,7 +104,11 @@ def _single(x):
     return x.astype(jnp.float32) if x.dtype == jnp.float64 else x
 
 
-@each_kind
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=pytest.mark.slow) if name(k) == "box_box" else k for k in KINDS],
+    ids=name,
+)
 def test_worlds_last(kind):
     """`[n, worlds]` items give what each world gives; single precision stays close."""
     p = draw(kind, seed=5, models=2, states=30)

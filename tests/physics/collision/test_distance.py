@@ -176,7 +176,9 @@ def test_gradients_of_distances_from_a_height_field():
     assert np.isfinite(gradient[0]).all()
 
 
-@pytest.mark.parametrize("beside", ["", '<geom type="mesh" mesh="shard"/>'])
+@pytest.mark.parametrize(
+    "beside", ["", pytest.param('<geom type="mesh" mesh="shard"/>', marks=pytest.mark.slow)]
+)
 def test_pairs_without_a_distance_do_not_take_it_from_others(beside):
     """An `sdf` geom without hull or field, in a model of a floor and a ball."""
     mesh = f'<mesh name="shard" vertex="{numbers(SHARD)}"/>'

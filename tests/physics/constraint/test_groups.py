@@ -97,7 +97,12 @@ def solved(m, d):
 
 
 @pytest.mark.parametrize(
-    ("name", "forms"), [("parts", "one many"), ("trees", "one"), ("even", "one many")]
+    ("name", "forms"),
+    [
+        ("parts", "one many"),
+        ("trees", "one"),
+        pytest.param("even", "one many", marks=pytest.mark.slow),
+    ],
 )
 def test_every_output(name, forms):
     """One world and six: rows, their forces, accelerations, contact forces, sensors."""

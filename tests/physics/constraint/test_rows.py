@@ -104,10 +104,13 @@ TOSSED = """
 ELLIPTIC = {"cone": "elliptic", "impratio": 3, "dims": (6, 1, 4, 3), "geom": ""}
 CONTACTS = [
     ("pyramidal", (1, 1, 1, 1), 'margin=".05" gap=".02"'),
-    ("elliptic", (1, 1, 1, 1), 'margin=".05" gap=".02"'),
+    pytest.param("elliptic", (1, 1, 1, 1), 'margin=".05" gap=".02"', marks=pytest.mark.slow),
     ("pyramidal", (6, 1, 4, 3), 'margin=".03"'),
     ("elliptic", (6, 1, 4, 3), 'margin=".03"'),
-    ("elliptic", (3, 3, 3, 3), 'solref=".01 .8" solimp=".5 .9 .02"'),
+    pytest.param(
+        *("elliptic", (3, 3, 3, 3), 'solref=".01 .8" solimp=".5 .9 .02"'),
+        marks=pytest.mark.slow,
+    ),
 ]
 
 
@@ -176,7 +179,15 @@ def equal(ours, theirs, largest=0.0) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=ROUNDING["atol"] * scale)
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "part",
+    [
+        "all",
+        pytest.param("limits without margin", marks=pytest.mark.slow),
+        "time constants as given",
+        pytest.param("none", marks=pytest.mark.slow),
+    ],
+)
 def test_rows_without_contacts(part):
     mj = compile_xml(PARTS[part])
     for seed in range(6):
@@ -248,6 +259,7 @@ def test_many_worlds_are_many_loops(xml):
             np.testing.assert_allclose(a[w], b, **ROUNDING)
 
 
+@pytest.mark.slow
 def test_worlds_with_different_numbers_of_rows_keep_their_own():
     mj = compile_xml(TOSSED.format(**ELLIPTIC))
     states = [state(mj, seed, spread=0.1, settle=20) for seed in range(3)]

@@ -42,8 +42,15 @@ def slopes(function, x, step):
 # the force over the height
 
 
-@pytest.mark.parametrize("solref", SOLREFS)
-@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize(
+    ("cone", "solref"),
+    [
+        ("pyramidal", SOLREFS[0]),
+        ("elliptic", SOLREFS[1]),
+        pytest.param("pyramidal", SOLREFS[1], marks=pytest.mark.slow),
+        pytest.param("elliptic", SOLREFS[0], marks=pytest.mark.slow),
+    ],
+)
 def test_the_force_of_a_landing_ball_is_smooth(cone, solref):
     m = ball(cone, solref)
 
@@ -64,7 +71,7 @@ def test_the_force_of_a_landing_ball_is_smooth(cone, solref):
     np.testing.assert_allclose(derivatives, differences, rtol=1e-6, atol=1e-8 * scale)
 
 
-@pytest.mark.parametrize("solref", SOLREFS)
+@pytest.mark.parametrize("solref", [SOLREFS[0], pytest.param(SOLREFS[1], marks=pytest.mark.slow)])
 def test_the_force_is_that_of_the_formula(solref):
     """Without friction: f = (aref - a0) / (A + R), the impedance times the weight."""
     m = ball(solref=solref, condim=1)

@@ -216,7 +216,8 @@ def felt(m, d, x):
     return d.qacc, d.qvel, d.sensordata, d.qfrc_adhesion, jaxsim.support.contact_forces(m, d), one
 
 
-@pytest.mark.parametrize("cone", [pytest.param("pyramidal", marks=pytest.mark.slow), "elliptic"])
+@pytest.mark.slow
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_derivatives_by_surfaces_and_controls(cone):
     """Forward mode against central differences, reverse mode against forward mode."""
     m, d = small(cone)

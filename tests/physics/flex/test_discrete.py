@@ -157,6 +157,7 @@ def test_gradient():
     np.testing.assert_allclose(slope, (above - below) / 2e-6, **DIFFERENCE | {"rtol": 1e-5})
 
 
+@pytest.mark.slow
 def test_single_precision():
     _, _, m, world, run = small()
     with jax.enable_x64(False):

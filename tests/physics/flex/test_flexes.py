@@ -100,6 +100,10 @@ CASES = {
 }  # fmt: skip
 # The oracle stops turning a cell at 1e-9 rad, and forces are stiffnesses times that.
 TURNED = ("lattices", "held")
+DEAR = ("twisted", "held")  # to compile
+each_case = pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=pytest.mark.slow) if c in DEAR else c for c in CASES]
+)
 
 
 def text(case: str, **given: str) -> str:
@@ -141,7 +145,7 @@ def assert_near(ours, theirs, case: str, name: str) -> None:
     np.testing.assert_allclose(ours / size, theirs / size, **near, err_msg=name)
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_every_output(case):
     states, _, _, (found, _) = program(case)
     for k, state in enumerate(states):
@@ -166,7 +170,7 @@ def dense_rows(mj, state) -> np.ndarray:
     return J
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_steps(case):
     states, _, worlds, (_, end) = program(case)
     mj = model(case)
@@ -211,6 +215,7 @@ BALL = """<mujoco><option timestep=".001" integrator="RK4" gravity="0 0 0"/><wor
   </flexcomp></worldbody></mujoco>"""
 
 
+@pytest.mark.slow
 def test_energy_is_conserved_without_damping():
     m = jaxsim.load_model(BALL.format(damping=0))
     d = jaxsim.make_data(m)

@@ -117,7 +117,12 @@ CASES = {
 
 
 @pytest.mark.parametrize(
-    "integrator", ["Euler", "RK4", "implicit", pytest.param("implicitfast", marks=pytest.mark.slow)]
+    "integrator",
+    [
+        "Euler",
+        "implicit",
+        *(pytest.param(i, marks=pytest.mark.slow) for i in ("RK4", "implicitfast")),
+    ],
 )
 def test_many_steps(integrator):
     """Buffers are filled whatever is switched off, and while what is sensed sleeps."""

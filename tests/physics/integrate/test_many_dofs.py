@@ -60,7 +60,13 @@ TREES = {
 }
 
 
-@pytest.fixture(scope="module", params=TREES)
+SIMILAR = ("binary", "free, of all joints")  # the others have their joints too
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(t, marks=pytest.mark.slow) if t in SIMILAR else t for t in TREES],
+)
 def scene(request):
     text = f"{OPTION}<worldbody>{TREES[request.param]}</worldbody></mujoco>"
     mj = mujoco.MjModel.from_xml_string(text)

@@ -59,7 +59,12 @@ def same(d, mjd, names=RESULTS):
 
 
 @pytest.mark.parametrize(
-    ("integrator", "flag"), [("RK4", 'fwdinv="enable"'), ("implicit", ""), ("Euler", "")]
+    ("integrator", "flag"),
+    [
+        ("RK4", 'fwdinv="enable"'),
+        ("implicit", ""),
+        pytest.param("Euler", "", marks=pytest.mark.slow),
+    ],
 )
 def test_a_step_in_two_parts(integrator, flag):
     """Forces are set between them, of what the first has found; RK4 becomes Euler."""

@@ -183,7 +183,7 @@ def balls(monkeypatch, large: bool):
     return twins.m, twins.d, jax.vmap(jaxsim.step, (None, 0))
 
 
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("large", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_balls_that_sleep_together_or_beside_one_that_does_not(monkeypatch, large):
     m, d, many = balls(monkeypatch, large)
     same_in_everything(step(m, d), run_longer(m, d))

@@ -197,6 +197,7 @@ PAIR = """
 </mujoco>"""
 
 
+@pytest.mark.slow
 def test_stages_of_rk4_wake_what_has_an_acceleration():
     """A ball falls asleep and wakes at once, for ever; one held in the air sleeps on."""
     twins = of_text(PAIR)
@@ -231,6 +232,7 @@ def test_slopes_and_worlds_of_rk4_where_trees_fall_asleep():
                 )
 
 
+@pytest.mark.slow
 def test_without_islands_nothing_with_rows_sleeps():
     text = PAIR.replace("RK4", "Euler").replace("<flag", '<flag island="disable"')
     with pytest.warns(UserWarning, match="sleep='init', but its tree cannot sleep"):

@@ -189,6 +189,7 @@ each_solver = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @each_solver
 def test_many_worlds_are_a_loop(solver):
     """Each world and island ends by itself."""
@@ -240,9 +241,16 @@ def test_the_minimum_and_its_derivatives_are_newtons(solver):
 @pytest.mark.parametrize(
     ("solver", "cone", "names"),
     [
-        (Solver.PGS, "pyramidal", "improvement nactive nchange"),
+        pytest.param(
+            Solver.PGS, "pyramidal", "improvement nactive nchange", marks=pytest.mark.slow
+        ),
         (Solver.CG, "elliptic", "improvement gradient lineslope nactive nchange neval"),
-        (Solver.NEWTON, "pyramidal", "improvement gradient nactive nchange"),
+        pytest.param(
+            Solver.NEWTON,
+            "pyramidal",
+            "improvement gradient nactive nchange",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_statistics_of_iterations(solver, cone, names):

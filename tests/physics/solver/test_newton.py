@@ -65,6 +65,11 @@ KINDS = {
     "cone of 3": ball("elliptic", 3),
     "cone of 6": ball("elliptic", 6),
 }
+# whose rows are solved as those of other kinds are
+SIMILAR = ("friction of a tendon", "limit", "pyramid of 6", "cone of 6")
+each_kind = pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=pytest.mark.slow) if k in SIMILAR else k for k in KINDS]
+)
 SEEDS = range(6)
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
 
@@ -161,7 +166,7 @@ def close(ours, theirs, scale, tolerance) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance["atol"] * (1 + scale))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_the_conditions_of_an_optimum(kind):
     """Forces balance the accelerations, are allowed, and complement what is left of the rows."""
     regimes = set()
@@ -218,7 +223,7 @@ REGIMES = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_no_other_method_finds_a_lower_cost(kind):
     """Scipy's quasi-Newton method from the unconstrained acceleration ends at the same point."""
     for seed in SEEDS:
@@ -238,7 +243,14 @@ def test_no_other_method_finds_a_lower_cost(kind):
 
 
 # six directions of a contact are the code of three
-@pytest.mark.parametrize("kind", [k for k in KINDS if not k.endswith("6")])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(k, marks=pytest.mark.slow) if k in (*SIMILAR, "pyramid of 3") else k
+        for k in KINDS
+        if not k.endswith("6")
+    ],
+)
 def test_derivative_of_the_solution(kind):
     """Derivatives by the applied forces and the velocities, against central differences."""
     m, d = scene(kind, 1)

@@ -187,7 +187,7 @@ def test_the_iterations_end_at_the_tolerance():
 @pytest.mark.parametrize(
     ("cone", "integrator"),
     [
-        ("pyramidal", "RK4"),
+        pytest.param("pyramidal", "RK4", marks=pytest.mark.slow),
         ("elliptic", "implicitfast"),
         pytest.param("elliptic", "discrete", marks=pytest.mark.slow),
         pytest.param("pyramidal", "Euler", marks=pytest.mark.slow),
@@ -279,6 +279,7 @@ def test_derivatives_are_differences(cone):
         np.testing.assert_allclose(backwards, forwards, **STIFF)
 
 
+@pytest.mark.slow
 def test_inverse_dynamics_does_not_know_of_them():
     """The forces belong to the acceleration without the iterations, as in MuJoCo."""
     mj = small("pyramidal")

@@ -73,7 +73,15 @@ def forward_and_forces(m, d):
     return new, jaxsim.support.contact_forces(m, new)
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("balls that touch each other", marks=pytest.mark.slow),
+        pytest.param("legs on the floor", marks=pytest.mark.slow),
+        "one tree",
+        "limits of a tree",
+    ],
+)
 def test_worlds_that_differ_are_as_those_of_mujoco(name, monkeypatch):
     asked = []
 
@@ -107,7 +115,13 @@ def test_worlds_that_differ_are_as_those_of_mujoco(name, monkeypatch):
         assert int(ours.solver_niter) == int(own.solver_niter)
 
 
-@pytest.mark.parametrize("name", list(SCENES)[:2])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("balls that touch each other", marks=pytest.mark.slow),
+        "legs on the floor",
+    ],
+)
 def test_what_is_kept_changes_nothing(name):
     mj, m, spread = loaded(name)
     steps = jax.jit(lambda m, d: jax.vmap(partial(jaxsim.step, m))(d))

@@ -169,7 +169,7 @@ def test_the_distance_is_the_oracles(random):
     assert np.mean(np.abs(difference[~apart & smooth]) < 1e-6) > 0.94
 
 
-@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("aligned", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_contacts_equal_the_oracle(aligned):
     """Number and distances; benchmarks/collision_sweep.py measures the differences in detail."""
     poses = _draw(2, 12, aligned)

@@ -119,7 +119,9 @@ def test_curved_shapes_have_exact_distances_and_normals():
     _check(CYLINDERS | OTHERS, 60)
 
 
-@pytest.mark.parametrize("height", [0.0, 0.05, 0.19])
+@pytest.mark.parametrize(
+    "height", [0.0, *(pytest.param(h, marks=pytest.mark.slow) for h in (0.05, 0.19))]
+)
 def test_parallel_cylinders_touch_like_circles(height):
     """Side by side: the normal goes from axis to axis, wherever along them they overlap."""
     mj, m = _models(CYLINDERS)

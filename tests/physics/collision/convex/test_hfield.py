@@ -129,7 +129,7 @@ POINT = STORED_SINGLE
 ROUND_DEPTH = STORED_SINGLE | {"atol": 1e-5}
 
 
-@pytest.mark.parametrize("margin", [0.0, 0.05])
+@pytest.mark.parametrize("margin", [pytest.param(0.0, marks=pytest.mark.slow), 0.05])
 @pytest.mark.parametrize("name", GEOMS)
 def test_contacts_equal_the_oracle(name, margin):
     """Contacts are equal in number and order, each in position, depth and normal."""

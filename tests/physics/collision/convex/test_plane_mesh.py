@@ -240,7 +240,10 @@ def jaco(file: str, height: float) -> mujoco.MjModel:
     return spec.compile()
 
 
-@pytest.mark.parametrize(("file", "height"), [("jaco_arm.xml", 0.4), ("jaco_hand.xml", 0.1)])
+@pytest.mark.parametrize(
+    ("file", "height"),
+    [("jaco_arm.xml", 0.4), pytest.param("jaco_hand.xml", 0.1, marks=pytest.mark.slow)],
+)
 def test_a_robot_in_a_plane(file, height):
     """The list of contacts of poses in which links of a robot reach below a plane."""
     mj = jaco(file, height)

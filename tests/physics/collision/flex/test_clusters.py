@@ -114,7 +114,10 @@ def entries(m: jaxsim.Model, qpos: jax.Array) -> list:
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=pytest.mark.slow) if c in ("sheets", "solids") else c for c in CASES],
+)
 def test_near_elements_are_those_of_the_table(case):
     found = []
     for table in (LONG_TABLE, NO_TABLE):

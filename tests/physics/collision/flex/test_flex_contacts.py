@@ -267,6 +267,7 @@ def pairs_in_order(contact: dict) -> np.ndarray:
     return np.lexsort((elem[:, 1], elem[:, 0], height > 0.2))
 
 
+@pytest.mark.slow
 def test_ropes_touch_each_other_and_themselves():
     states, m, worlds = ropes()
     run = jax.jit(jax.vmap(jaxsim.forward, (None, 0)), compiler_options=COMPILER)
