@@ -8,7 +8,6 @@ from collections.abc import Sequence as Many
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.identify.sequences import STATE_SIGNALS, Samples, Sequence, initial_state
@@ -111,10 +110,7 @@ def _piece(
     """Return one piece; `states` are its initial state and that of the next piece, if any."""
     rows = np.arange(cut.first, cut.first + of.history + steps)
     columns = np.array([of.names.index(n) for n in s.names])
-    start = {
-        n: np.asarray(a, d.qpos.dtype)
-        for n, a in zip(STATE_SIGNALS, states[0], strict=True)
-    }
+    start = {n: np.asarray(a, d.qpos.dtype) for n, a in zip(STATE_SIGNALS, states[0], strict=True)}
     return Piece(
         start=d.replace(**start),
         ctrl=s.ctrl[np.minimum(rows, len(s.ctrl) - 1)],

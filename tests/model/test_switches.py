@@ -178,7 +178,6 @@ def test_every_item_of_a_live_field_counts_when_traced(partial):
     m.replace(**values)  # concrete numbers are not refused either
 
 
-@pytest.mark.slow
 def test_every_item_of_a_live_field_counts_in_a_batch(partial):
     m, d, advance = partial
     worlds = [with_all_items(m, seed) for seed in (0, 1)]

@@ -279,7 +279,6 @@ def test_derivatives_are_differences(cone):
         np.testing.assert_allclose(backwards, forwards, **STIFF)
 
 
-@pytest.mark.slow
 def test_inverse_dynamics_does_not_know_of_them():
     """The forces belong to the acceleration without the iterations, as in MuJoCo."""
     mj = small("pyramidal")
