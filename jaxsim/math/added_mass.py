@@ -56,10 +56,10 @@ def _kappa(xp: Any, a: Any, b: Any, c: Any) -> Any:
         for table in (_KRONROD_NODES, _KRONROD_WEIGHTS)
     )
     scale = xp.maximum(MINVAL, (a * a * a * b * c) ** 0.4)
-    u = scale * t**3 / (1 - t) ** 2
+    u = scale[None] * (t**3 / (1 - t) ** 2)
     slope = u * (3 / t + 2 / (1 - t))
-    near = a * a + u
-    root = xp.sqrt(near * near * near * (b * b + u) * (c * c + u))
+    near = (a * a)[None] + u
+    root = xp.sqrt(near * near * near * (((b * b)[None] + u) * ((c * c)[None] + u)))
     return a * b * c * xp.sum(weight * (slope / root), axis=0)
 
 

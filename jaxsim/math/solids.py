@@ -11,6 +11,7 @@ shape, NumPy's or traced ones, as in `set_inertia` and `set_const`. This file do
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -144,8 +145,8 @@ def _box_shell(x: Any, y: Any, z: Any) -> Moments:
 
 
 def _per_mass(content: Any, *moments: Any) -> Moments:
-    """Divide by the content; the moments of a shape without content are zero."""
-    divisor = content + (content == 0)
+    """Divide by the content; in double precision the moments of a shape without any are zero."""
+    divisor = content + sys.float_info.min  # the content, if it is not zero
     return content, tuple(moment / divisor for moment in moments)
 
 

@@ -73,7 +73,9 @@ def _radius(m: Model, kind: GeomType, ids: np.ndarray) -> Array:
         return jnp.zeros_like(given)
     if kind in ROUND_ENDED:
         return jnp.max(box[:, 3:], axis=1)
-    # Distance of the rim of a cylinder, or of the farthest corner of the box, from the origin.
-    far = jnp.abs(box[:, :3]) + box[:, 3:]
-    axes = (0, 2) if kind == GeomType.CYLINDER else (0, 1, 2)
-    return safe_sqrt(sum(far[:, k] * far[:, k] for k in axes))
+    if kind == GeomType.CYLINDER:  # which touches the rims
+        far = [box[:, 3], box[:, 5]]
+    else:  # which touches the farthest corner of the box
+        corner = jnp.abs(box[:, :3]) + box[:, 3:]
+        far = [corner[:, k] for k in range(3)]
+    return safe_sqrt(sum(x * x for x in far))
