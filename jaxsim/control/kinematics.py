@@ -12,6 +12,7 @@ from jaxsim.control.motion import carry_results
 from jaxsim.control.solve.least_squares import least_squares
 from jaxsim.derivative.tangent import moved
 from jaxsim.enums import JointType
+from jaxsim.functions.quaternion import quat_to_mat
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
@@ -157,12 +158,5 @@ def _rotation_error(mat: jax.Array, quat: jax.Array) -> jax.Array:
     The difference of the rotation matrices over the root of 2: its norm is 2 sin(angle / 2), the
     angle itself if that is small, and it has no singularity.
     """
-    w, x, y, z = quat / jnp.sqrt(jnp.sum(quat * quat))
-    goal = jnp.stack(
-        [
-            jnp.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]),
-            jnp.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]),
-            jnp.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]),
-        ]
-    )
+    goal = quat_to_mat(quat / jnp.sqrt(jnp.sum(quat * quat)))
     return ((mat - goal) / jnp.sqrt(2.0).astype(mat.dtype)).reshape(-1)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.math import Quat, Vec
+from jaxsim.math.quaternion import matrix_quaternions
 
 
 def rot_vec_quat(vec: Array, quat: Array) -> Array:
@@ -61,20 +62,12 @@ def mat_to_quat(mat: Array) -> Array:
     The sign makes w positive if the trace is positive, otherwise the component of the axis with the
     largest diagonal entry, the last of equal ones, as in MuJoCo.
     """
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = (
-        tuple(mat[..., i, j] for j in range(3)) for i in range(3)
-    )
-    # Row i holds 4 q_i times (w, x, y, z); the row of a large component is the most accurate.
-    rows = (
-        (1 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
-        (zy - yz, 1 + xx - yy - zz, xy + yx, xz + zx),
-        (xz - zx, xy + yx, 1 - xx + yy - zz, yz + zy),
-        (yx - xy, xz + zx, yz + zy, 1 - xx - yy + zz),
-    )
+    entries = [mat[..., i, j] for i in range(3) for j in range(3)]
+    xx, yy, zz = entries[0::4]
     about_x = (xx > yy) & (xx > zz)
     about_y = yy > zz
     leading = jnp.where(xx + yy + zz > 0, 0, jnp.where(about_x, 1, jnp.where(about_y, 2, 3)))
-    choices = zip(*rows, strict=True)
+    choices = zip(*matrix_quaternions(entries), strict=True)
     parts = (jnp.select([leading == k for k in range(4)], column) for column in choices)
     return _array(Quat(*parts).normalize())
 

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.functions.principal import principal
-from jaxsim.functions.quaternion import quat_to_mat
+from jaxsim.math.quaternion import quat_to_matrix
 
 INERTIA_COORDINATES = ("alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3")
 PHYSICAL_NAMES = ("mass", "com_x", "com_y", "com_z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
@@ -50,7 +50,7 @@ def from_body(mass, ipos, iquat, inertia) -> np.ndarray:
             f"inertia: expected a positive mass and moments of which no two sum to the third or "
             f"less, got mass {mass:g} and moments {inertia}; give the body a volume"
         )
-    axes = np.asarray(quat_to_mat(iquat), np.float64)
+    axes = quat_to_matrix(iquat)
     second_moments = (axes * (principal_moments / mass)) @ axes.T
     # Upper triangular factor L of L L': Cholesky of the matrix with rows and columns reversed,
     # reversed back.

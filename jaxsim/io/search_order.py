@@ -7,9 +7,10 @@ of a shell over the axis-aligned bounding boxes of its elements in the reference
 import numpy as np
 
 from jaxsim.assets.mesh.face_order import face_order, tree_order
-from jaxsim.compile.geometry.quaternion import quat_multiply, quat_normalize, quat_rotate
+from jaxsim.compile.geometry.pose import chain_poses
 from jaxsim.enums import GeomType
 from jaxsim.io.hull_tables import CompiledFields
+from jaxsim.math.quaternion import quat_normalize, quat_rotate
 from jaxsim.physics.collision.flex.clusters import MAX_CLUSTER_ELEMENTS
 
 _MIN_TREE_ELEMENTS = 128  # elements from which on a flex has a tree whatever it may touch
@@ -72,13 +73,8 @@ def _vertices(fields: CompiledFields, f: int) -> np.ndarray:
 
 def _bodies(fields: CompiledFields) -> tuple[np.ndarray, np.ndarray]:
     """Return the poses of all bodies in `qpos0`."""
-    own = _field_rows(fields, "body_pos")
-    pos, quat = np.zeros_like(own), quat_normalize(_field_rows(fields, "body_quat", 4))
-    for body, parent in enumerate(fields["body_parentid"]):
-        if body:
-            pos[body] = pos[parent] + quat_rotate(quat[parent], own[body])
-            quat[body] = quat_multiply(quat[parent], quat[body])
-    return pos, quat
+    quat = quat_normalize(_field_rows(fields, "body_quat", 4))
+    return chain_poses(fields["body_parentid"], _field_rows(fields, "body_pos"), quat)
 
 
 def _field_rows(fields: CompiledFields, name: str, width: int = 3) -> np.ndarray:

@@ -7,6 +7,7 @@ from jax import lax
 
 from jaxsim.math.components import select_where
 from jaxsim.math.guard import safe_divide
+from jaxsim.math.quaternion import matrix_quaternions
 from jaxsim.math.rotation import Quat, Rot
 from jaxsim.math.vector import Vec
 
@@ -48,25 +49,13 @@ def nearest_rotation(F: Rot) -> Quat:
     # One differentiable step carries the implicit derivative.
     S = R.T @ F
     w = _solve(lax.stop_gradient(S), _vector(S))
-    return (quaternion(R) * Quat.from_rotation_vector(w)).normalize()
+    return (_quaternion(R) * Quat.from_rotation_vector(w)).normalize()
 
 
-def quaternion(R: Rot) -> Quat:
-    """Convert a rotation matrix to a quaternion, with w >= 0 unless w is near 0.
-
-    It divides by the largest of the four squared components (Shepperd, *Quaternion from rotation
-    matrix*, 1978).
-    """
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = R.parts
-    # Four times the squares of the components, and the products of pairs of components.
-    squares = [1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz]
-    w, x, y, z = (zy - yz, xz - zx, yx - xy), (xy + yx,), (yz + zy,), (xz + zx,)
-    candidates = [
-        Quat(squares[0], *w),
-        Quat(w[0], squares[1], x[0], z[0]),
-        Quat(w[1], x[0], squares[2], y[0]),
-        Quat(w[2], z[0], y[0], squares[3]),
-    ]
+def _quaternion(R: Rot) -> Quat:
+    """Convert a rotation matrix to a quaternion, with w >= 0 unless w is near 0."""
+    candidates = [Quat(*row) for row in matrix_quaternions(R.parts)]
+    squares = [row.parts[k] for k, row in enumerate(candidates)]
     # Select the candidate with the largest square.
     best, most = candidates[0], squares[0]
     for q, square in zip(candidates[1:], squares[1:], strict=True):

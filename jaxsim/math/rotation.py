@@ -1,4 +1,8 @@
-"""Quaternions (w, x, y, z) and rotation matrices by components."""
+"""Quaternions (w, x, y, z) and rotation matrices by components.
+
+The formulas are those of `quaternion.py`, which the compiler uses too; here they have guarded
+derivatives and the layout of the physics.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,6 +11,7 @@ from jax import lax
 from jaxsim.enums import MINVAL
 from jaxsim.math.components import Components
 from jaxsim.math.guard import safe_atan2, safe_divide, safe_sqrt
+from jaxsim.math.quaternion import about_axis, matrix_entries, multiply
 from jaxsim.math.vector import Vec
 
 
@@ -27,14 +32,7 @@ class Quat(Components):
 
     def __mul__(self, other: "Quat") -> "Quat":
         """Compose: first `other`, then `self` (Hamilton product)."""
-        w, x, y, z = self.parts
-        a, b, c, d = other.parts
-        return Quat(
-            w * a - x * b - y * c - z * d,
-            w * b + x * a + y * d - z * c,
-            w * c - x * d + y * a + z * b,
-            w * d + x * c - y * b + z * a,
-        )
+        return Quat(*multiply(self.parts, other.parts))
 
     @property
     def conj(self) -> "Quat":
@@ -73,23 +71,12 @@ class Quat(Components):
 
     def matrix(self) -> "Rot":
         """Return the rotation matrix of a unit quaternion."""
-        w, x, y, z = self.parts
-        xx, yy, zz = x * x, y * y, z * z
-        xy, xz, yz = x * y, x * z, y * z
-        wx, wy, wz = w * x, w * y, w * z
-        ww = w * w
-        return Rot(
-            ww + xx - yy - zz, 2 * (xy - wz), 2 * (xz + wy),
-            2 * (xy + wz), ww - xx + yy - zz, 2 * (yz - wx),
-            2 * (xz - wy), 2 * (yz + wx), ww - xx - yy + zz,
-        )  # fmt: skip
+        return Rot(*matrix_entries(self.parts))
 
     @classmethod
     def from_axis_angle(cls, axis: Vec, angle) -> "Quat":
         """Return the rotation by `angle` [rad] about the unit vector `axis`."""
-        half = 0.5 * angle
-        s = jnp.sin(half)
-        return cls(jnp.cos(half), axis.x * s, axis.y * s, axis.z * s)
+        return cls(*about_axis(jnp, axis.parts, angle))
 
     @classmethod
     def from_rotation_vector(cls, v: Vec) -> "Quat":

@@ -105,20 +105,17 @@ def sign(x: jax.Array) -> jax.Array:
 
 def motion_cross(u: jax.Array, v: jax.Array) -> jax.Array:
     """Return the rate of a motion v (..., 6) that moves with u; rotation first."""
-    turn, push = jnp.cross(u[..., :3], v[..., :3]), jnp.cross(u[..., :3], v[..., 3:])
-    return jnp.concatenate([turn, push + jnp.cross(u[..., 3:], v[..., :3])], axis=-1)
+    return _spatial(u).cross_motion(_spatial(v)).to_array(axis=-1)
 
 
 def motion_cross_force(v: jax.Array, f: jax.Array) -> jax.Array:
     """Return the rate of a force f (..., 6) that moves with v; rotation first."""
-    turn = jnp.cross(v[..., :3], f[..., :3]) + jnp.cross(v[..., 3:], f[..., 3:])
-    return jnp.concatenate([turn, jnp.cross(v[..., :3], f[..., 3:])], axis=-1)
+    return _spatial(v).cross_force(_spatial(f)).to_array(axis=-1)
 
 
 def inert_mul(i: jax.Array, v: jax.Array) -> jax.Array:
     """Return the force (6,) of a motion (6,): the product with an inertia as `cinert`, (10,)."""
-    force = Inertia.from_array(i, axis=-1) @ Spatial.from_array(v, axis=-1)
-    return force.to_array(axis=-1)
+    return (Inertia.from_array(i, axis=-1) @ _spatial(v)).to_array(axis=-1)
 
 
 def transform_motion(vel: jax.Array, offset: jax.Array, rotmat: jax.Array) -> jax.Array:
@@ -190,6 +187,11 @@ def closest_segment_to_segment_points(
 def _quat(q: jax.Array) -> Quat:
     """Return a quaternion whose components are along the first axis."""
     return Quat(*(q[k] for k in range(4)))
+
+
+def _spatial(a: jax.Array) -> Spatial:
+    """Return a spatial vector whose components are along the last axis."""
+    return Spatial.from_array(a, axis=-1)
 
 
 def _pad_to_vec3(x: jax.Array) -> Vec:

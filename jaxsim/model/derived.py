@@ -5,7 +5,6 @@ Also the request for length ranges of actuators, which the compiler makes and th
 
 from dataclasses import dataclass
 
-from jaxsim.enums import GeomType
 from jaxsim.errors import SourceLocation
 
 SLIDERS_ONLY = 2  # body_simple of a body with slide joints along its own axes only
@@ -19,28 +18,6 @@ STATISTICS = ("meaninertia", "meanmass", "meansize", "extent", "center")
 NO_INERTIA, NO_MASS, NO_SIZE, NO_EXTENT = 1.0, 1.0, 0.2, 2.0
 INFINITE_PLANE = 0.01  # half size used for an infinite plane [m]
 FINITE_PLANE = 0.1  # fraction of its size used for a finite plane
-
-# Semi-axes of the ellipsoid that represents a geom in the fluid model: for each axis, the indices
-# of the sizes that are added; (0, 1): sum of sizes 0 and 1. The sizes of all other geom types are
-# the semi-axes themselves.
-SEMIAXES = {
-    GeomType.SPHERE: ((0,), (0,), (0,)),
-    GeomType.CAPSULE: ((0,), (0,), (0, 1)),
-    GeomType.CYLINDER: ((0,), (0,), (1,)),
-}
-OWN_SEMIAXES = ((0,), (1,), (2,))
-
-# 15-point Gauss-Kronrod rule on [0, 1], with the eight decimals that MuJoCo uses: exact values
-# would change the virtual mass of thin ellipsoids noticeably.
-KRONROD_NODES = (
-    *(0.00427231, 0.02544604, 0.06756779, 0.12923441, 0.20695638, 0.29707742, 0.39610752),
-    *(0.5, 0.60389248, 0.70292258, 0.79304362, 0.87076559, 0.93243221, 0.97455396, 0.99572769),
-)
-KRONROD_WEIGHTS = (
-    *(0.01146766, 0.03154605, 0.05239501, 0.07032663, 0.08450236, 0.09517529, 0.10221647),
-    *(0.10474107, 0.10221647, 0.09517529, 0.08450236, 0.07032663, 0.05239501, 0.03154605),
-    0.01146766,
-)
 
 
 @dataclass(frozen=True)

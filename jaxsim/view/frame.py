@@ -71,12 +71,18 @@ def camera_frame(m: Model, d: Data, camera: Camera) -> CameraFrame:
     at = camera.lookat
     if camera.type == CameraType.TRACKING:
         at = _tracked_center(camera.trackbodyid)(m, d)
+    forward, up, right = free_camera_axes(camera)
+    return CameraFrame(at - camera.distance * forward, forward, up, right)
+
+
+def free_camera_axes(camera: Camera) -> tuple[Array, Array, Array]:
+    """Return forward, up and right of a free camera, (3,) each."""
     yaw, rise = jnp.deg2rad(camera.azimuth), jnp.deg2rad(camera.elevation)
     ca, sa, ce, se = jnp.cos(yaw), jnp.sin(yaw), jnp.cos(rise), jnp.sin(rise)
     forward = jnp.stack([ce * ca, ce * sa, se])
     up = jnp.stack([-se * ca, -se * sa, ce])
     right = jnp.stack([sa, -ca, jnp.zeros_like(sa)])
-    return CameraFrame(at - camera.distance * forward, forward, up, right)
+    return forward, up, right
 
 
 def camera_frustum(m: Model, camera: Camera) -> Frustum:

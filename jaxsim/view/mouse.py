@@ -13,6 +13,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_model
 from jaxsim.view.camera import Camera, CameraType
+from jaxsim.view.frame import free_camera_axes
 
 _DEGREES_PER_WINDOW = 180.0  # rotation by a mouse motion over one height of the window [degrees]
 _MAX_ELEVATION = 89.0  # limit of the elevation, up and down [degrees]
@@ -74,9 +75,9 @@ def move_camera(
         # the position is fixed, and the look-at point moves
         zero = jnp.zeros_like(x)
         turned = _rotate_view(camera, *((zero, y) if action == Mouse.TURN_V else (x, zero)))
-        move = _directions(camera)[0] - _directions(turned)[0]
+        move = free_camera_axes(camera)[0] - free_camera_axes(turned)[0]
         return turned.replace(lookat=camera.lookat - camera.distance * move)
-    forward, up, right = _directions(camera)
+    forward, up, right = free_camera_axes(camera)
     if action == Mouse.MOVE_V_REL:
         return camera.replace(lookat=camera.lookat + x * right + y * up)
     if action == Mouse.MOVE_H_REL:
@@ -141,12 +142,3 @@ def _zoom_distance(m: Model, camera: Camera, y: Array) -> Camera:
     extent = m.stat.extent
     distance = camera.distance - 9 * extent * y * jnp.log1p(camera.distance / (3 * extent))
     return camera.replace(distance=jnp.clip(distance, NEAREST * extent, FARTHEST * extent))
-
-
-def _directions(camera: Camera) -> tuple[Array, Array, Array]:
-    """Return forward, up and right of a free camera, (3,) each."""
-    yaw, rise = jnp.deg2rad(camera.azimuth), jnp.deg2rad(camera.elevation)
-    ca, sa, ce, se = jnp.cos(yaw), jnp.sin(yaw), jnp.cos(rise), jnp.sin(rise)
-    forward = jnp.stack([ce * ca, ce * sa, se])
-    up = jnp.stack([-se * ca, -se * sa, ce])
-    return forward, up, jnp.stack([sa, -ca, jnp.zeros_like(sa)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import cross_rows
+from jaxsim.math.quaternion import cross_arrays
 
 _EQUAL_TOLERANCE = 1e-10  # tolerance of equality [m], for values of single precision
 
@@ -58,9 +58,9 @@ def _circumcenters(corner: np.ndarray) -> np.ndarray:
     """Return the circumcenters of three points, (n, 3, 3) -> (n, 3); the mean if they are
     collinear."""
     a, b = corner[:, 0] - corner[:, 2], corner[:, 1] - corner[:, 2]
-    normal = cross_rows(a, b)
+    normal = cross_arrays(a, b)
     square = (normal * normal).sum(axis=1, keepdims=True)
     across = (a * a).sum(axis=1, keepdims=True) * b - (b * b).sum(axis=1, keepdims=True) * a
     flat = square == 0
-    center = cross_rows(across, normal) / np.where(flat, 1, 2 * square) + corner[:, 2]
+    center = cross_arrays(across, normal) / np.where(flat, 1, 2 * square) + corner[:, 2]
     return np.where(flat, corner.mean(axis=1), center)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import cross_rows, row_norms
+from jaxsim.assets.mesh.triangles import row_norms
 from jaxsim.errors import AssetError
+from jaxsim.math.quaternion import cross_arrays
 
 if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
@@ -113,7 +114,7 @@ def _outward_faces(vertex: np.ndarray, hull: ConvexHull) -> np.ndarray:
     """
     face = hull.simplices.astype(np.int32)
     a, b, c = (vertex[face[:, i]] for i in range(3))
-    along = np.einsum("ni,ni->n", cross_rows(b - a, c - a), hull.equations[:, :3])
+    along = np.einsum("ni,ni->n", cross_arrays(b - a, c - a), hull.equations[:, :3])
     inward = along < 0
     face[inward] = face[inward][:, _REVERSED_CORNERS]
 

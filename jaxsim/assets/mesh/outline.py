@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import cross_rows, row_norms
+from jaxsim.assets.mesh.triangles import row_norms
+from jaxsim.math.quaternion import cross_arrays
 
 _AREA_TOLERANCE = 1e-12  # relative tolerance of areas: in a regular polygon many are equal
 
@@ -68,7 +69,7 @@ def _offset_steps(
     def area(lane: np.ndarray, step: np.ndarray) -> np.ndarray:
         k = many[lane]
         b, c, d = (point[start[k] + (first[k] + s) % num[k]] for s in step.T)
-        return row_norms(cross_rows(c - point[k], d - b))
+        return row_norms(cross_arrays(c - point[k], d - b))
 
     lane = np.arange(len(many))
     best = area(lane, step)

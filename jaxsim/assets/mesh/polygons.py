@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jaxsim.assets.mesh.polygon_order import table_order
-from jaxsim.assets.mesh.triangles import area_vectors, cross_rows, normalize_rows
+from jaxsim.assets.mesh.triangles import area_vectors, normalize_rows
+from jaxsim.math.quaternion import cross_arrays
 
 _NORMAL_CELL_ANGLE = 0.01  # cell size of normals [rad]
 _POLE_TOLERANCE = 1e-7  # distance of |z| from 1 below which a normal has no azimuth
@@ -144,7 +145,7 @@ def _newell(point: np.ndarray, label: np.ndarray, num: np.ndarray) -> np.ndarray
     after = np.arange(1, len(point) + 1)
     after[np.cumsum(num) - 1] = np.cumsum(num) - num
     arm = point - point[(np.cumsum(num) - num)[label]]
-    twice = cross_rows(arm, arm[after])
+    twice = cross_arrays(arm, arm[after])
     return normalize_rows(
         np.stack([np.bincount(label, twice[:, i], len(num)) for i in range(3)], axis=1)
     )

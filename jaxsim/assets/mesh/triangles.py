@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxsim.math.quaternion import cross_arrays
+
 
 def corners(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the first, second and third corner of every face, (nface, 3) each."""
@@ -20,15 +22,7 @@ def area_vectors(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """Return the face normals with the areas as their lengths; outward for counter-clockwise
     faces."""
     a, b, c = corners(vertex, face)
-    return 0.5 * cross_rows(b - a, c - a)
-
-
-def cross_rows(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the cross products (n, 3), several times faster than np.cross."""
-    out = np.empty_like(a)
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[:, i] = a[:, j] * b[:, k] - a[:, k] * b[:, j]
-    return out
+    return 0.5 * cross_arrays(b - a, c - a)
 
 
 def sum_in_order(x: np.ndarray) -> np.ndarray:

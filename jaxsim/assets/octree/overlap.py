@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import cross_rows
+from jaxsim.math.quaternion import cross_arrays
 
 
 def overlaps_box(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -25,7 +25,7 @@ def overlaps_box(triangle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.
         np.all((triangle.max(axis=1) >= low) & (triangle.min(axis=1) <= high), axis=1)
     )
     edge = np.roll(triangle, -1, axis=1) - triangle
-    normal = cross_rows(edge[:, 0], edge[:, 1])
+    normal = cross_arrays(edge[:, 0], edge[:, 1])
     for test in (_straddles_plane, _inside_edges):
         found = found[test(*(part[found] for part in (triangle, edge, normal, low, high)))]
     out = np.zeros(len(triangle), bool)

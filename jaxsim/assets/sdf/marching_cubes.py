@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.assets.mesh.triangles import cross_rows
 from jaxsim.assets.sdf.cube_cases import COUNT, TRIANGLES
+from jaxsim.math.quaternion import cross_arrays
 
 _EDGES = 12
 # Offsets of the edges of a cube, (12, 3), in the order of `cube_cases`.
@@ -96,7 +96,7 @@ def _faces(inside: np.ndarray, number: np.ndarray) -> np.ndarray:
 def _normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """Return the area-weighted unit normals of the vertices."""
     a, b, c = (vertex[face[:, corner]] for corner in range(3))
-    weighted = cross_rows(c - b, a - b)
+    weighted = cross_arrays(c - b, a - b)
     total = np.zeros_like(vertex)
     for i in range(3):  # sequentially, because sums in single precision depend on the order
         np.add.at(total[:, i], face.ravel(), np.repeat(weighted[:, i], 3))

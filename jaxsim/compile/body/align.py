@@ -11,9 +11,9 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import IDENTITY
 from jaxsim.compile.geometry.pose import FramePose
-from jaxsim.compile.geometry.quaternion import quat_rotate
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import JointType
+from jaxsim.math.quaternion import quat_rotate
 
 
 @declare_pass(

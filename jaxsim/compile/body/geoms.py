@@ -8,13 +8,13 @@ from jaxsim.compile.asset import assets
 from jaxsim.compile.body.bodies import address_table, owners
 from jaxsim.compile.columns import Column, copy_columns, user_data
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.fluid import geom_fluid
-from jaxsim.compile.geometry.primitive import semiaxes
-from jaxsim.compile.geometry.quaternion import quat_conjugate, quat_rotate
 from jaxsim.compile.geometry.shape import GEOM_TYPE_BY_NAME, Geometry, primitive_geometry
 from jaxsim.compile.options.plugins import plugin_id
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import GeomType
+from jaxsim.math.added_mass import added_mass
+from jaxsim.math.quaternion import quat_conjugate, quat_rotate
+from jaxsim.math.solids import half_sides
 from jaxsim.spec import SpecElement
 
 _CONDIMS = (1, 3, 4, 6)
@@ -102,8 +102,14 @@ def _mass(element: SpecElement, geometry: Geometry) -> float:
 
 
 def _fluid(element: SpecElement, geometry: Geometry) -> np.ndarray:
-    axes = semiaxes(geometry.kind, geometry.size)
-    return geom_fluid(element.get("fluidshape"), element.get("fluidcoef"), axes)
+    """Return the row of `geom_fluid`, (12,): on/off, five coefficients, virtual mass (3,) and
+    inertia (3,); zero without `fluidshape`."""
+    if element.get("fluidshape") == "none":
+        return np.zeros(12)
+    # Coefficients of blunt, slender and angular drag, Kutta and Magnus lift; virtual masses.
+    coefficients = element.get("fluidcoef")
+    virtual = added_mass(np, half_sides(geometry.kind, geometry.size))
+    return np.concatenate([[1.0], coefficients, virtual])
 
 
 def _move_surface_velocity(c: Compilation, geometries: list[Geometry]) -> None:

@@ -12,10 +12,10 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.element_pose import frame_pose
 from jaxsim.compile.geometry.orientation import IDENTITY, mjcf_numbers, normalize_direction
 from jaxsim.compile.geometry.pose import FramePose
-from jaxsim.compile.geometry.quaternion import quat_rotate
 from jaxsim.compile.limit_flags import is_limited
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import JointType
+from jaxsim.math.quaternion import quat_rotate
 from jaxsim.spec import Body, SpecElement
 
 JOINT_TYPE_BY_NAME = {

@@ -10,9 +10,9 @@ from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.element_pose import frame_pose
 from jaxsim.compile.geometry.orientation import normalize_direction
-from jaxsim.compile.geometry.quaternion import quat_rotate
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import LightType
+from jaxsim.math.quaternion import quat_rotate
 from jaxsim.spec import SpecElement
 
 _TYPES = {kind.name.lower(): kind for kind in LightType}

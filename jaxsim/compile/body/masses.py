@@ -17,9 +17,9 @@ from jaxsim.compile.geometry.element_pose import pose_of, written_pose
 from jaxsim.compile.geometry.orientation import mjcf_numbers
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.principal import principal_axes
-from jaxsim.compile.geometry.quaternion import quat_to_matrix
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL, GeomType
+from jaxsim.math.quaternion import quat_to_matrix
 from jaxsim.spec import Body, SpecElement
 
 _MIN_GEOM_MASS = 1e-14  # geoms of this mass or less [kg] count as massless

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.quaternion import IDENTITY
 from jaxsim.compile.reference.pose import subtree_sum
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL, JointType, SameFrame, TrnType, WrapType
+from jaxsim.math.quaternion import IDENTITY
 
 _ZERO_TOLERANCE = 1e-14  # smaller components of an axis count as zero
 _FRAME_TOLERANCE = 1e-6  # tolerance of equal frames and points

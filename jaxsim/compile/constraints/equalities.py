@@ -22,10 +22,10 @@ import numpy as np
 
 from jaxsim.compile.columns import Column, copy_columns
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.geometry.orientation import mjcf_numbers
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import EqType, JointType, ObjType
+from jaxsim.math import quaternion
 from jaxsim.spec import SpecElement
 
 NDATA = 12

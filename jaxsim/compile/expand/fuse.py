@@ -16,9 +16,9 @@ from jaxsim.compile.expand.original_inertia import known_inertia, weighing_geoms
 from jaxsim.compile.geometry.orientation import mjcf_numbers
 from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.geometry.principal import principal_axes
-from jaxsim.compile.geometry.quaternion import quat_to_matrix
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL
+from jaxsim.math.quaternion import quat_to_matrix
 from jaxsim.spec import Body, SpecElement
 from jaxsim.spec.references import references
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import from_euler
 from jaxsim.compile.geometry.pose import FramePose
-from jaxsim.compile.geometry.quaternion import quat_rotate
 from jaxsim.compile.options.bounds import MAX_ELEMENTS
 from jaxsim.compile.step import declare_pass
+from jaxsim.math.quaternion import quat_from_euler, quat_rotate
 from jaxsim.spec import SpecElement
 from jaxsim.spec.replicate import expand_replicates
 
@@ -36,7 +35,7 @@ def _placement(c: Compilation, element: SpecElement) -> list[FramePose]:
     settings = c.settings_of(element)
     pos, poses = np.zeros(3), []
     for i in range(int(element.get("count"))):
-        quat = from_euler(i * settings.radians(angles), settings.eulerseq)
+        quat = quat_from_euler(i * settings.radians(angles), settings.eulerseq)
         poses.append(FramePose(pos, quat))
         pos = pos + quat_rotate(quat, offset)
     return poses

@@ -17,9 +17,9 @@ from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.asset.mesh.meshes import mesh_of
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import IDENTITY
-from jaxsim.compile.geometry.quaternion import quat_conjugate, quat_normalize, quat_rotate
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
+from jaxsim.math.quaternion import quat_conjugate, quat_normalize, quat_rotate
 from jaxsim.spec import SpecElement
 
 _LEAST_VOLUME = MINVAL  # least volume of a tetrahedron that joins a triangle to the origin

@@ -1,1 +1,1 @@
-"""Geometry of the compiler: quaternions, orientations, principal axes, volumes, virtual masses."""
+"""Geometry of the compiler: poses, orientations, principal axes, and shapes."""

@@ -11,13 +11,9 @@ from itertools import takewhile
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import (
-    MIN_SQUARED_LENGTH,
-    from_z_axis,
-    mjcf_numbers,
-    orientation,
-)
+from jaxsim.compile.geometry.orientation import MIN_SQUARED_LENGTH, mjcf_numbers, orientation
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
+from jaxsim.math.quaternion import quat_from_z_axis
 from jaxsim.spec import SpecElement
 
 
@@ -57,5 +53,5 @@ def fromto(c: Compilation, element: SpecElement) -> tuple[FramePose, float]:
     if not along @ along >= MIN_SQUARED_LENGTH:
         c.fault(element, f"the points of fromto coincide ('{mjcf_numbers(ends)}'); move them apart")
         return identity_pose(), 0.0
-    own = FramePose((ends[:3] + ends[3:]) / 2, from_z_axis(along))
+    own = FramePose((ends[:3] + ends[3:]) / 2, quat_from_z_axis(along))
     return frame_pose(c, element).apply(own), length / 2

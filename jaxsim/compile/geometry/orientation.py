@@ -11,18 +11,19 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.quaternion import (
+from jaxsim.enums import MINVAL
+from jaxsim.math.quaternion import (
     IDENTITY,
     MIN_QUAT_NORM,
-    quat_multiply,
+    quat_from_axis_angle,
+    quat_from_euler,
+    quat_from_matrix,
+    quat_from_z_axis,
     quat_normalize,
 )
-from jaxsim.enums import MINVAL
 from jaxsim.spec import SpecElement
 
 MIN_SQUARED_LENGTH = 1e-14  # vectors with a smaller squared norm have no direction (MuJoCo's mjEPS)
-_AXES = dict(zip("xyz", np.eye(3), strict=True))
-_PARALLEL = 1e-10  # smaller sines of a z axis count as vertical, as in MuJoCo's compiler
 
 
 def orientation(c: Compilation, element: SpecElement) -> np.ndarray:
@@ -38,49 +39,6 @@ def orientation(c: Compilation, element: SpecElement) -> np.ndarray:
     return IDENTITY.copy()
 
 
-def from_axis_angle(axis: np.ndarray, angle: float) -> np.ndarray:
-    """Return the rotation by `angle` [rad] around the unit vector `axis`, (3,)."""
-    return np.array([np.cos(angle / 2), *(np.sin(angle / 2) * np.asarray(axis))])
-
-
-def from_z_axis(z: np.ndarray) -> np.ndarray:
-    """Return the smallest rotation from (0, 0, 1) to the direction of z; a half rotation is about
-    x."""
-    axis = np.array([-z[1], z[0], 0.0])
-    sine = np.linalg.norm(axis)
-    axis = axis / sine if sine > _PARALLEL else np.array([1.0, 0.0, 0.0])
-    return from_axis_angle(axis, np.arctan2(sine, z[2]))
-
-
-def from_euler(angles: np.ndarray, sequence: str) -> np.ndarray:
-    """Return three consecutive rotations [rad]; lower-case axes are those of the moving frame,
-    upper-case ones are fixed."""
-    quat = IDENTITY
-    for angle, letter in zip(angles, sequence, strict=True):
-        turn = from_axis_angle(_AXES[letter.lower()], angle)
-        quat = quat_multiply(quat, turn) if letter.islower() else quat_multiply(turn, quat)
-    return quat_normalize(quat)
-
-
-def from_matrix(R: np.ndarray) -> np.ndarray:
-    """Return the quaternion of a rotation matrix (3, 3).
-
-    The sign makes w positive if the trace is positive, otherwise the component of the axis with the
-    largest diagonal entry, the last of equal ones: the signs are visible in `qpos0` and are
-    MuJoCo's.
-    """
-    xx, yy, zz = np.diag(R)
-    squares = np.array([1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz])
-    a, b, c = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
-    d, e, f = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
-    # Row i holds 4 q_i times (w, x, y, z); the row of a large component is the most accurate.
-    rows = ((0, a, b, c), (a, 0, d, e), (b, d, 0, f), (c, e, f, 0))
-    leading = 0 if xx + yy + zz > 0 else 3 - int(np.argmax((zz, yy, xx)))
-    quat = np.array(rows[leading], float)
-    quat[leading] = squares[leading]
-    return quat_normalize(quat)
-
-
 Spelling = Callable[[Compilation, SpecElement, np.ndarray], np.ndarray | None]
 
 
@@ -93,12 +51,16 @@ def _quat(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray
 
 def _axisangle(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
     axis = normalize_direction(c, element, "the axis of axisangle", value[:3])
-    return None if axis is None else from_axis_angle(axis, c.settings_of(element).radians(value[3]))
+    return (
+        None
+        if axis is None
+        else quat_from_axis_angle(axis, c.settings_of(element).radians(value[3]))
+    )
 
 
 def _euler(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
     settings = c.settings_of(element)
-    return from_euler(settings.radians(value), settings.eulerseq)
+    return quat_from_euler(settings.radians(value), settings.eulerseq)
 
 
 def _xyaxes(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
@@ -109,12 +71,12 @@ def _xyaxes(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarr
     y = normalize_direction(
         c, element, "the part of the y axis of xyaxes that is normal to the x axis", y
     )
-    return None if y is None else from_matrix(np.stack([x, y, np.cross(x, y)], axis=1))
+    return None if y is None else quat_from_matrix(np.stack([x, y, np.cross(x, y)], axis=1))
 
 
 def _zaxis(c: Compilation, element: SpecElement, value: np.ndarray) -> np.ndarray | None:
     z = normalize_direction(c, element, "zaxis", value)
-    return None if z is None else from_z_axis(z)
+    return None if z is None else quat_from_z_axis(z)
 
 
 SPELLINGS: dict[str, Spelling] = {

@@ -1,4 +1,4 @@
-"""The pose of a frame in another one."""
+"""The pose of a frame in another one, and of a tree of frames in the world."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.compile.geometry.quaternion import IDENTITY, quat_conjugate, quat_multiply, quat_rotate
+from jaxsim.math.quaternion import IDENTITY, quat_conjugate, quat_multiply, quat_rotate
 
 
 class FramePose(NamedTuple):
@@ -32,3 +32,18 @@ class FramePose(NamedTuple):
 def identity_pose() -> FramePose:
     """Return the identity pose."""
     return FramePose(np.zeros(3), IDENTITY.copy())
+
+
+def chain_poses(
+    parents: np.ndarray, pos: np.ndarray, quat: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the world positions (n, 3) and orientations (n, 4) of frames given in their parents.
+
+    Parents precede their children; the first frame is the world.
+    """
+    xpos, xquat = np.zeros_like(pos), quat.copy()
+    for frame, parent in enumerate(parents):
+        if frame:
+            xpos[frame] = xpos[parent] + quat_rotate(xquat[parent], pos[frame])
+            xquat[frame] = quat_multiply(xquat[parent], quat[frame])
+    return xpos, xquat

@@ -1,22 +1,17 @@
 """Mass properties and bounds of primitive shapes from their size parameters.
 
-A shape is solid, or a shell with its mass on the surface. Inertia is about the center, in the frame
-of the shape, for a total mass of 1: moments of the uniform solid or surface (any mechanics
-handbook). Lengths in m; `size` is MuJoCo's: radius, half lengths, or semi-axes.
+A shape is solid, or a shell with its mass on the surface. The formulas are those of
+`math/solids.py`. Lengths in m; `size` is MuJoCo's: radius, half lengths, or semi-axes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from jaxsim.enums import MAXVAL, GeomType
-from jaxsim.model.derived import OWN_SEMIAXES, SEMIAXES
-
-_SPHEROID_POWER = 1.6075  # exponent of Knud Thomsen's formula for the area of an ellipsoid
-_SHELL_THICKNESS = 1e-6  # thickness of the thin ellipsoidal shell [m] that gives MuJoCo's inertia
+from jaxsim.math.solids import ROUND_ENDED, half_sides, mass_distribution
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,129 +33,20 @@ class Solid:
 
 def primitive(kind: GeomType, size: np.ndarray, shell: bool = False) -> Solid:
     """Return the properties of a primitive shape of the given size, (3,)."""
-    content, inertia = (_SHELLS if shell else _SOLIDS)[kind](*size)
-    box, rbound = _BOUNDS[kind](*size)
-    return Solid(float(content), np.array(inertia, float), np.array(box, float), float(rbound))
+    content, inertia = mass_distribution(kind, size, shell)
+    box, rbound = _bounds(kind, size)
+    return Solid(float(content), np.array(inertia, float), box, float(rbound))
 
 
-def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
-    """Return the semi-axes of the ellipsoid that represents a primitive in the fluid model,
-    (3,)."""
-    sums = SEMIAXES.get(kind, OWN_SEMIAXES)
-    return np.array([sum(size[slot] for slot in slots) for slots in sums])
-
-
-# --- mass distribution: (content, moments per mass) ---
-
-Moments = tuple[float, tuple[float, ...]]
-
-
-def _no_moments(*_: float) -> Moments:
-    return 0.0, (0.0, 0.0, 0.0)
-
-
-def _ball(r: float, *_: float) -> Moments:
-    return 4 / 3 * np.pi * r**3, (0.4 * r**2,) * 3
-
-
-def _sphere_shell(r: float, *_: float) -> Moments:
-    return 4 * np.pi * r**2, (2 / 3 * r**2,) * 3
-
-
-def _capsule(r: float, half: float, *_: float) -> Moments:
-    """Return the sum of a cylinder and two half balls, whose centers of mass are 3/8 r beyond its
-    ends."""
-    barrel, caps = 2 * np.pi * r**2 * half, 4 / 3 * np.pi * r**3
-    axial = barrel * r**2 / 2 + caps * 0.4 * r**2
-    across = barrel * (r**2 / 4 + half**2 / 3) + caps * (0.4 * r**2 + half**2 + 0.75 * half * r)
-    return barrel + caps, _per_mass(barrel + caps, across, across, axial)
-
-
-def _capsule_shell(r: float, half: float, *_: float) -> Moments:
-    """Return the sum of an open tube and two hemispheres, whose centers of mass are r/2 beyond its
-    ends."""
-    tube, caps = 4 * np.pi * r * half, 4 * np.pi * r**2
-    axial = tube * r**2 + caps * 2 / 3 * r**2
-    across = tube * (r**2 / 2 + half**2 / 3) + caps * (2 / 3 * r**2 + half**2 + half * r)
-    return tube + caps, _per_mass(tube + caps, across, across, axial)
-
-
-def _cylinder(r: float, half: float, *_: float) -> Moments:
-    across = r**2 / 4 + half**2 / 3
-    return 2 * np.pi * r**2 * half, (across, across, r**2 / 2)
-
-
-def _cylinder_shell(r: float, half: float, *_: float) -> Moments:
-    """Return a tube closed by two disks."""
-    tube, disks = 4 * np.pi * r * half, 2 * np.pi * r**2
-    axial = tube * r**2 + disks * r**2 / 2
-    across = tube * (r**2 / 2 + half**2 / 3) + disks * (r**2 / 4 + half**2)
-    return tube + disks, _per_mass(tube + disks, across, across, axial)
-
-
-def _ellipsoid(x: float, y: float, z: float) -> Moments:
-    moments = (y**2 + z**2) / 5, (x**2 + z**2) / 5, (x**2 + y**2) / 5
-    return 4 / 3 * np.pi * x * y * z, moments
-
-
-def _ellipsoid_shell(x: float, y: float, z: float) -> Moments:
-    """Return the area by Thomsen's formula, and the moments of a thin layer of uniform
-    thickness."""
-    p = _SPHEROID_POWER
-    mean = ((x * y) ** p + (x * z) ** p + (y * z) ** p) / 3
-    inner, inner_moments = _ellipsoid(x, y, z)
-    outer, outer_moments = _ellipsoid(*(axis + _SHELL_THICKNESS for axis in (x, y, z)))
-    layer = outer * np.array(outer_moments) - inner * np.array(inner_moments)
-    return 4 * np.pi * mean ** (1 / p), tuple(layer / (outer - inner))
-
-
-def _box(x: float, y: float, z: float) -> Moments:
-    return 8 * x * y * z, ((y**2 + z**2) / 3, (x**2 + z**2) / 3, (x**2 + y**2) / 3)
-
-
-def _box_shell(x: float, y: float, z: float) -> Moments:
-    """Return the sum of six rectangles, a pair across each axis."""
-    sides = np.array([8 * y * z, 8 * x * z, 8 * x * y])
-    squares = np.array([x**2, y**2, z**2])
-    # Mean square of a coordinate over a pair of sides: the squared half size if the pair is across
-    # that axis, otherwise a third of it.
-    second = [sides @ np.where(np.arange(3) == i, squares[i], squares[i] / 3) for i in range(3)]
-    total = sides.sum()
-    xx, yy, zz = second
-    return total, _per_mass(total, yy + zz, xx + zz, xx + yy)
-
-
-def _per_mass(content: float, *moments: float) -> tuple[float, ...]:
-    return tuple(moment / content if content > 0 else 0.0 for moment in moments)
-
-
-_SOLIDS: dict[GeomType, Callable[..., Moments]] = {
-    GeomType.PLANE: _no_moments,
-    GeomType.SPHERE: _ball,
-    GeomType.CAPSULE: _capsule,
-    GeomType.ELLIPSOID: _ellipsoid,
-    GeomType.CYLINDER: _cylinder,
-    GeomType.BOX: _box,
-}
-
-_SHELLS: dict[GeomType, Callable[..., Moments]] = {
-    GeomType.PLANE: _no_moments,
-    GeomType.SPHERE: _sphere_shell,
-    GeomType.CAPSULE: _capsule_shell,
-    GeomType.ELLIPSOID: _ellipsoid_shell,
-    GeomType.CYLINDER: _cylinder_shell,
-    GeomType.BOX: _box_shell,
-}
-
-# --- bounds: (box center and half sizes, bounding radius) ---
-
-Bounds = tuple[tuple[float, ...], float]
-
-_BOUNDS: dict[GeomType, Callable[[float, float, float], Bounds]] = {
-    GeomType.PLANE: lambda x, y, z: ((0, 0, -MAXVAL / 2, MAXVAL, MAXVAL, MAXVAL / 2), 0.0),
-    GeomType.SPHERE: lambda r, *_: ((0, 0, 0, r, r, r), r),
-    GeomType.CAPSULE: lambda r, half, _: ((0, 0, 0, r, r, r + half), r + half),
-    GeomType.ELLIPSOID: lambda x, y, z: ((0, 0, 0, x, y, z), max(x, y, z)),
-    GeomType.CYLINDER: lambda r, half, _: ((0, 0, 0, r, r, half), np.hypot(r, half)),
-    GeomType.BOX: lambda x, y, z: ((0, 0, 0, x, y, z), np.sqrt(x**2 + y**2 + z**2)),
-}
+def _bounds(kind: GeomType, size: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the center and half sides of the bounding box, (6,), and the bounding radius."""
+    if kind == GeomType.PLANE:  # the half space below it
+        return MAXVAL * np.array([0, 0, -0.5, 1, 1, 0.5]), 0.0
+    x, y, z = half_sides(kind, size)
+    if kind in ROUND_ENDED:
+        radius = max(x, y, z)
+    elif kind == GeomType.CYLINDER:
+        radius = np.hypot(x, z)
+    else:
+        radius = np.sqrt(x**2 + y**2 + z**2)
+    return np.array([0, 0, 0, x, y, z]), radius

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.compile.geometry.quaternion import (
+from jaxsim.enums import MINVAL
+from jaxsim.math.quaternion import (
     IDENTITY,
     quat_multiply,
     quat_normalize,
     quat_to_matrix,
 )
-from jaxsim.enums import MINVAL
 
 _CONVERGED = MINVAL  # convergence tolerance of off-diagonal entries, relative to the largest entry
 _MAX_ROTATIONS = 500

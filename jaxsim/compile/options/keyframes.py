@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.options.bounds import fits_bounds
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import JointType
+from jaxsim.math import quaternion
 from jaxsim.spec import SpecElement
 
 

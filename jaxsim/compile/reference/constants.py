@@ -18,13 +18,13 @@ from functools import cached_property
 
 import numpy as np
 
-from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.reference.mass_matrix import MassMatrix
 from jaxsim.compile.reference.pose import Fields, Reference, reference_pose, subtree_sum
 from jaxsim.compile.reference.tendon_path import Stretch, tendon_stretches
 from jaxsim.compile.reference.transmission import actuator_stretches
 from jaxsim.compile.reference.views import views
 from jaxsim.enums import MINVAL, EqType, JointType, ObjType, TrnType
+from jaxsim.math import quaternion
 from jaxsim.model.derived import MIN_BODY_SIZE, SLIDERS_ONLY
 
 _ON_JOINT = (TrnType.JOINT, TrnType.JOINTINPARENT)

@@ -17,9 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
-from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.reference.pose import Reference, subtree_sum
 from jaxsim.enums import MINVAL
+from jaxsim.math import quaternion
 
 # A dof depends on others up to rounding if eliminating those leaves less than this fraction (of
 # square roots) of its inertia.

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.compile.geometry import quaternion
 from jaxsim.enums import MINVAL, JointType
+from jaxsim.math import quaternion
 
 Fields = Mapping[str, Any]
 
@@ -84,7 +84,7 @@ class Reference:
         slide, hinge = kind == JointType.SLIDE, kind == JointType.HINGE
         cdof[first[slide], 3:] = self.xaxis[slide]
         cdof[first[hinge], :3] = self.xaxis[hinge]
-        cdof[first[hinge], 3:] = quaternion.cross(self.xaxis[hinge], to_com[hinge])
+        cdof[first[hinge], 3:] = quaternion.cross_arrays(self.xaxis[hinge], to_com[hinge])
 
         # a free joint translates along the world axes, then rotates about those of the body
         free, ball = kind == JointType.FREE, kind == JointType.BALL
@@ -93,7 +93,7 @@ class Reference:
         turning = np.where(free, first + 3, first)[free | ball, None] + three
         axes = np.swapaxes(self.xmat[body[free | ball]], 1, 2)
         cdof[turning, :3] = axes
-        cdof[turning, 3:] = quaternion.cross(axes, to_com[free | ball, None])
+        cdof[turning, 3:] = quaternion.cross_arrays(axes, to_com[free | ball, None])
         return cdof
 
     @cached_property
@@ -110,7 +110,7 @@ class Reference:
         dofs = self.lineage[body]
         axes = self.cdof[dofs].copy()
         from_com = point - self.subtree_com[self.fields["body_rootid"][body]]
-        axes[:, 3:] += quaternion.cross(axes[:, :3], from_com)
+        axes[:, 3:] += quaternion.cross_arrays(axes[:, :3], from_com)
         return dofs, axes
 
 
@@ -193,7 +193,7 @@ def _apply_joints(f, body, joints, values, xpos, xquat, anchor, axis) -> None:
         turn = (
             value
             if kind == JointType.BALL
-            else quaternion.quat_about_axis(f["jnt_axis"][joint], value[0])
+            else quaternion.quat_from_axis_angle(f["jnt_axis"][joint], value[0])
         )
         xquat[body] = quaternion.quat_normalize(quaternion.quat_multiply(xquat[body], turn))
         xpos[body] = anchor[joint] - quaternion.quat_rotate(xquat[body], f["jnt_pos"][joint])

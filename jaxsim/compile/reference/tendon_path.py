@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.reference.pose import Reference
 from jaxsim.compile.reference.wrap import wrap
 from jaxsim.enums import MINVAL, WrapType
+from jaxsim.math import quaternion
 
 _GEOMS = (WrapType.SPHERE, WrapType.CYLINDER)
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.reference.pose import Reference
 from jaxsim.compile.reference.tendon_path import Stretch
 from jaxsim.enums import JointType, TrnType
+from jaxsim.math import quaternion
 
 _NO_STRETCH = Stretch(0.0, np.zeros(0, dtype=np.int64), np.zeros(0))
 

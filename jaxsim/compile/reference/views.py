@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxsim.compile.geometry import quaternion
 from jaxsim.compile.reference.pose import Reference
+from jaxsim.math import quaternion
 
 
 def views(reference: Reference) -> dict[str, np.ndarray]:

@@ -6,10 +6,10 @@ import numpy as np
 
 from jaxsim.compile.asset.skin_file import write_out
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.quaternion import quat_normalize, quat_to_matrix
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.compile.scale.factors import scale_attributes
 from jaxsim.compile.scale.scales import UNIT_SCALE, Scales
+from jaxsim.math.quaternion import quat_normalize, quat_to_matrix
 from jaxsim.spec import SpecElement
 
 _SAME_SCALE_TOLERANCE = 1e-14  # relative difference below which scales of bones are equal

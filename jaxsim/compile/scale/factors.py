@@ -11,9 +11,9 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.element_pose import frame_pose, pose_of
 from jaxsim.compile.geometry.orientation import mjcf_numbers, orientation
 from jaxsim.compile.geometry.pose import FramePose
-from jaxsim.compile.geometry.quaternion import IDENTITY, quat_to_matrix
 from jaxsim.compile.scale.dimension import Scale
 from jaxsim.compile.scale.scales import UNIT_SCALE, Scales
+from jaxsim.math.quaternion import IDENTITY, quat_to_matrix
 from jaxsim.mjcf.element import AttrValue
 from jaxsim.spec import SpecElement
 

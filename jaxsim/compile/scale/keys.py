@@ -10,9 +10,9 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.element_pose import written_pose
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
-from jaxsim.compile.geometry.quaternion import quat_to_matrix
 from jaxsim.compile.scale.scales import UNIT_SCALE, Scales
 from jaxsim.enums import JointType
+from jaxsim.math.quaternion import quat_to_matrix
 from jaxsim.spec import SpecElement
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsim.compile.context import Compilation
-from jaxsim.compile.geometry.orientation import SPELLINGS, from_z_axis, orientation
-from jaxsim.compile.geometry.quaternion import quat_to_matrix
+from jaxsim.compile.geometry.orientation import SPELLINGS, orientation
 from jaxsim.compile.scale.dimension import Scale
+from jaxsim.math.quaternion import quat_from_z_axis, quat_to_matrix
 from jaxsim.spec import SpecElement
 
 # Sine of the angle by which the map may rotate an axis, and relative difference of factors that
@@ -48,7 +48,7 @@ def axes_of(c: Compilation, element: SpecElement) -> np.ndarray:
     """Return the axes of a geom or site in those of its parent, the columns of a matrix (3, 3)."""
     ends = element.get("fromto")
     if ends is not None and np.any(ends[:3] != ends[3:]):
-        return quat_to_matrix(from_z_axis(ends[:3] - ends[3:]))
+        return quat_to_matrix(quat_from_z_axis(ends[:3] - ends[3:]))
     return quat_to_matrix(orientation(c, element))
 
 

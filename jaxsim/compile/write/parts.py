@@ -10,12 +10,12 @@ from jaxsim.compile.asset.hfields import write_heights
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.element_pose import pose_of
 from jaxsim.compile.geometry.pose import FramePose
-from jaxsim.compile.geometry.quaternion import quat_rotate
 from jaxsim.compile.write.changes import Changes
 from jaxsim.compile.write.frames import write_pose
 from jaxsim.compile.write.general_actuator import rewrite_as_general
 from jaxsim.compile.write.inertials import write_inertials
 from jaxsim.enums import EqType, JointType, WrapType
+from jaxsim.math.quaternion import quat_rotate
 from jaxsim.spec import Body, SpecElement
 
 _SCALAR = (JointType.HINGE, JointType.SLIDE)

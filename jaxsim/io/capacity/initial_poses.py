@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxsim.compile.geometry.quaternion import (
+from jaxsim.compile.geometry.pose import chain_poses
+from jaxsim.enums import GeomType
+from jaxsim.math.quaternion import (
     quat_multiply,
     quat_normalize,
     quat_rotate,
     quat_to_matrix,
 )
-from jaxsim.enums import GeomType
 from jaxsim.model.model import Model
 
 MESH_TYPES = (GeomType.MESH, GeomType.SDF)
@@ -57,11 +58,7 @@ def _geoms(m: Model) -> tuple[np.ndarray, np.ndarray]:
     body_pos, body_quat, geom_pos, geom_quat = (
         np.asarray(a, np.float64) for a in (m.body_pos, m.body_quat, m.geom_pos, m.geom_quat)
     )
-    pos, quat = np.zeros((s.nbody, 3)), quat_normalize(body_quat)
-    for body, parent in enumerate(s.body_parentid):
-        if body:
-            pos[body] = pos[parent] + quat_rotate(quat[parent], body_pos[body])
-            quat[body] = quat_multiply(quat[parent], quat[body])
+    pos, quat = chain_poses(s.body_parentid, body_pos, quat_normalize(body_quat))
     of = s.geom_bodyid
     return pos[of] + quat_rotate(quat[of], geom_pos), quat_multiply(
         quat[of], quat_normalize(geom_quat)

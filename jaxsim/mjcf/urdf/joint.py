@@ -11,10 +11,10 @@ from collections.abc import Set
 
 import numpy as np
 
+from jaxsim.math.quaternion import quat_from_z_axis, quat_to_matrix
 from jaxsim.mjcf.element import AttrValue, Element
 from jaxsim.mjcf.schema import ROOT
 from jaxsim.mjcf.urdf.link import BODY_ROW
-from jaxsim.mjcf.urdf.rotation import rotation_to_axis
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def read_joints(joint: Element, taken: set[str]) -> list[Element]:
         return [_make_named(joint, "", attrs, taken)]
     if kind != "planar":
         return []
-    R = rotation_to_axis(direction)
+    R = quat_to_matrix(quat_from_z_axis(direction))
     return [
         _make_named(joint, "_TX", {"type": "slide", "axis": R[:, 0], **passive, **limits}, taken),
         _make_named(joint, "_TY", {"type": "slide", "axis": R[:, 1], **passive}, taken),

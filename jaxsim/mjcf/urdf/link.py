@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jaxsim.errors import Problems
+from jaxsim.math.quaternion import quat_from_euler, quat_to_matrix
 from jaxsim.mjcf.element import AttrValue, Element
 from jaxsim.mjcf.schema import ROOT
-from jaxsim.mjcf.urdf.rotation import from_rpy
 
 _log = logging.getLogger(__name__)
 
@@ -201,7 +201,8 @@ def _inertial(element: Element, problems: Problems) -> Element | None:
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     placed = pose(element)
     if "euler" in placed:
-        R = from_rpy(np.asarray(placed["euler"]))
+        # Roll, pitch and yaw [rad] are about the fixed axes x, y and z, in this order.
+        R = quat_to_matrix(quat_from_euler(np.asarray(placed["euler"]), "XYZ"))
         matrix = R @ matrix @ R.T
     attrs: dict[str, AttrValue] = {
         "pos": placed.get("pos", np.zeros(3)),

@@ -43,7 +43,7 @@ def set_const(m: Model) -> Model:
     works under jit, vmap and grad. Recomputed are
 
       * `body_subtreemass`, `body_margin`; `geom_size` of height fields, `geom_aabb`, `geom_rbound`,
-        the virtual masses in `recompute_geom_fluid`;
+        the virtual masses in `geom_fluid`;
       * at `qpos0`: `tendon_length0`, `actuator_length0`, `dof_length`, `cam_*0`, `light_*0`, the
         pose-dependent entries of `eq_data` of connects and welds of bodies; `dof_M0`, the inverse
         weights `*_invweight0` and `actuator_acc0`; `flexedge_length0`, `flexedge_invweight0`;

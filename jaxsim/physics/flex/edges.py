@@ -26,7 +26,7 @@ class FlexEdges(NamedTuple):
     Attributes:
       flex: flex of each edge, `[n]`.
       vert: vertex ids of the ends, `[n, 2]`.
-      body: bodies of the ends, `[n, 2]`.
+      body: bodies of the ends, `[n, 2]`; the world for interpolated flexes.
       used: the flex is not interpolated, `[n]`.
       moving: the flex is neither interpolated nor rigid, `[n]`.
       simple: the bodies of both ends have slides only, `[n]`.
@@ -46,7 +46,7 @@ def flex_edges(s: Structure) -> FlexEdges:
     flex = np.repeat(np.arange(s.nflex), s.flex_edgenum)
     # Vertices of all flexes are numbered consecutively.
     vert = np.reshape(s.flex_edge, (-1, 2)) + s.flex_vertadr[flex][:, None]
-    body = s.flex_vertbodyid[vert]
+    body = np.maximum(s.flex_vertbodyid[vert], 0)  # vertices of interpolated flexes have none
     simple = (s.body_simple[body] == SLIDERS_ONLY).all(axis=1)
     used = s.flex_interp[flex] == 0
     return FlexEdges(flex, vert, body, used, used & ~np.asarray(s.flex_rigid, bool)[flex], simple)

@@ -7,8 +7,8 @@ from compile.oracle import assert_agrees, assert_refused, refusal
 
 from jaxsim.compile import compile_string
 from jaxsim.compile.geometry.principal import principal_axes
-from jaxsim.compile.geometry.quaternion import quat_to_matrix
 from jaxsim.errors import ModelError
+from jaxsim.math.quaternion import quat_to_matrix
 
 BODIES = [
     '<geom size=".1"/><geom size=".1 .2 .3" type="box" pos="1 2 3"/>',

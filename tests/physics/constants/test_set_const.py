@@ -147,6 +147,55 @@ def test_the_compilers_constants(parts):
     same(set_const(parts), parts)
 
 
+# Every way of a string past a sphere and a cylinder, and the actuators that PARTS does not have.
+PATHS = f"""
+<mujoco>
+  <worldbody>
+    <geom name="sphere" size=".2" contype="0" conaffinity="0"/>
+    <geom name="cylinder" type="cylinder" size=".2 1" contype="0" conaffinity="0"/>
+    <site name="near" pos="-.5 .05 .02"/><site name="far" pos="-.4 .3 .1"/>
+    <site name="outside" pos=".02 -.6 .1"/><site name="inside" pos="0 .05 .02"/>
+    <body pos=".6 0 0">
+      <joint name="ball" type="ball" pos=".1 0 .1"/>{BOX}
+      <site name="on" pos="0 .02 .05"/><site name="high" pos="-.2 .3 .2"/>
+      <body pos=".2 0 .1"><joint name="hinge" axis="1 2 3"/>{BOX}
+        <site name="end" pos=".1 .2 0" euler="10 20 30"/></body>
+    </body>
+  </worldbody>
+  <tendon>
+    {
+    "".join(
+        f'''<spatial><site site="{a}"/><geom geom="{geom}" {side}/><site site="{b}"/></spatial>'''
+        for geom in ("sphere", "cylinder")
+        for a, b, side in (
+            ("near", "on", ""),
+            ("near", "on", 'sidesite="outside"'),
+            ("far", "high", ""),
+            ("far", "high", 'sidesite="inside"'),
+        )
+    )
+}
+  </tendon>
+  <actuator>
+    <general joint="ball" gaintype="so3" biastype="so3" gainprm="2" biasprm="0 -2 -.2"/>
+    <general site="end" refsite="near" gaintype="so3" biastype="so3" gainprm="2" biasprm="0 -2 -.2"/>
+    <motor joint="ball" gear="1 2 3"/><motor joint="hinge" gear="2"/>
+    <motor jointinparent="hinge" gear="3"/>
+  </actuator>
+</mujoco>
+"""
+
+
+def test_the_compilers_paths_and_transmissions():
+    """The compiler has its own wrapping and transmissions (`compile/reference`)."""
+    m = jaxsim.load_model(PATHS)
+    same(set_const(m), m)
+    # Paths wrap or are bent, except the straight line that misses the geom.
+    straight = np.array(m.tendon_length0).reshape(2, 4)
+    assert (straight[:, 1] > straight[:, 0] + 0.05).all()
+    assert (straight[:, 3] > straight[:, 2] + 1e-3).all()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_mujocos_constants_after_changes(parts, seed):
     mj = mujoco.MjModel.from_xml_string(PARTS)
@@ -299,6 +348,20 @@ def test_edges_of_flexes(kind):
         np.testing.assert_allclose(
             value, public(mj, name, value), rtol=STAGES["rtol"], atol=MINVAL, err_msg=name
         )
+
+
+def test_an_interpolated_flex():
+    """Its vertices follow nodes and have no body; its edges have no constants."""
+    m = jaxsim.load_model("""
+      <mujoco>
+        <worldbody>
+          <body name="b">
+            <flexcomp name="f" type="grid" count="2 2 2" spacing=".1 .1 .1" dim="3" mass="1"
+              dof="trilinear"><contact selfcollide="none"/></flexcomp>
+          </body>
+        </worldbody>
+      </mujoco>""")
+    same(set_const(m), m)
 
 
 def test_a_model_without_dofs():

@@ -123,7 +123,7 @@ def read(node: dict):
 
 
 def test_spots_are_turned_along_their_direction():
-    from jaxsim.compile.geometry.quaternion import quat_rotate
+    from jaxsim.math.quaternion import quat_rotate
 
     for way in [*np.eye(3).tolist(), [-0.6, 0.0, -0.8], [0.0, 0.0, -1.0]]:
         turned = quat_rotate(_rotation_towards(np.array(way))[None], np.array([[0.0, 0.0, -1.0]]))[

@@ -18,9 +18,9 @@ from jaxsim.assets.mesh.surface import MeshSurface
 from jaxsim.assets.mesh.triangles import normalize_rows
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.principal import principal_axes
-from jaxsim.compile.geometry.quaternion import quat_to_matrix
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
+from jaxsim.math.quaternion import quat_to_matrix
 
 # Products of inertia, relative to the largest moment, below which a mesh is not rotated: MuJoCo's
 # value, so that rounding errors of single-precision files do not rotate an aligned mesh.

@@ -9,9 +9,9 @@ from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.element_pose import pose_of
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
 from jaxsim.compile.geometry.primitive import Solid, primitive
-from jaxsim.compile.geometry.quaternion import IDENTITY
 from jaxsim.compile.geometry.shape import Geometry, check_size, unknown_geometry
 from jaxsim.enums import GeomType
+from jaxsim.math.quaternion import IDENTITY
 from jaxsim.spec import SpecElement
 
 

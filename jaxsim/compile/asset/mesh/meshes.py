@@ -17,10 +17,10 @@ from jaxsim.compile.asset.mesh.mesh_fields import mesh_fields
 from jaxsim.compile.asset.mesh.sdf import is_made_by_plugin, plugin_surface
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.orientation import mjcf_numbers
-from jaxsim.compile.geometry.quaternion import quat_normalize
 from jaxsim.compile.step import declare_pass
 from jaxsim.enums import MINVAL
 from jaxsim.errors import AssetError
+from jaxsim.math.quaternion import quat_normalize
 from jaxsim.spec import SpecElement
 
 _MIN_HULL_VERTICES = 4  # smallest `maxhullvert`

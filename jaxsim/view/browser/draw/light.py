@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.compile.geometry.orientation import from_matrix
 from jaxsim.enums import LightType
+from jaxsim.math.quaternion import quat_from_matrix
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.optional import require
@@ -162,7 +162,7 @@ def _rotation_towards(way: np.ndarray) -> np.ndarray:
     z = -way / max(float(np.linalg.norm(way)), 1e-9)
     x = np.cross([0.0, 1.0, 0.0] if abs(z[0]) > 0.5 else [1.0, 0.0, 0.0], z)
     x = x / np.linalg.norm(x)
-    return from_matrix(np.stack([x, np.cross(z, x), z], axis=1))
+    return quat_from_matrix(np.stack([x, np.cross(z, x), z], axis=1))
 
 
 def _light_strength(color: np.ndarray) -> float:

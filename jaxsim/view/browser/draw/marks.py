@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.compile.geometry.orientation import from_matrix
 from jaxsim.escape import unique
+from jaxsim.math.quaternion import quat_from_matrix
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.contacts import Touch
@@ -161,7 +161,7 @@ def optical_rotation(mat: np.ndarray) -> np.ndarray:
     Args:
       mat: frame of a camera of MuJoCo, (3, 3): it looks along -z, y is up.
     """
-    return from_matrix(mat * [1.0, -1.0, -1.0])
+    return quat_from_matrix(mat * [1.0, -1.0, -1.0])
 
 
 def _bytes(color: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.compile.geometry.quaternion import quat_multiply, quat_rotate
 from jaxsim.enums import GeomType
+from jaxsim.math.quaternion import quat_multiply, quat_rotate
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.shape import TriangleShape, shape_of
