@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from jaxsim.assets.source.limits import LIMITS, limits
-from jaxsim.cli.output.terminal import visible_output
 from jaxsim.cli.progress import Phases
 from jaxsim.cli.signals import Stopped, convert_stop_signals, end_process
+from jaxsim.cli.terminal import visible_output
 from jaxsim.cli.user_error import InputProblem
 from jaxsim.errors import InputError, UnsupportedWarning
 from jaxsim.io.phase import listening
