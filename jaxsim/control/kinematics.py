@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.control.motion import carry_results
-from jaxsim.control.solve.least_squares import least_squares
+from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt
+from jaxsim.control.solve.third_party import minimize_with_optimistix
 from jaxsim.derivative.tangent import moved
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
@@ -138,7 +139,14 @@ def inverse_kinematics(
         qpos = pose(dq)
         return jnp.concatenate([errors(qpos), limits * _limit_violation(m, qpos), hold * dq])
 
-    qpos = pose(least_squares(residuals, jnp.zeros(m.nv, dtype), iterations, solver))
+    start = jnp.zeros(m.nv, dtype)
+    if solver is None:
+        end = levenberg_marquardt(residuals, start, iterations=iterations)
+    else:
+        end = minimize_with_optimistix(
+            residuals, solver, start, iterations=iterations, extra="control"
+        )
+    qpos = pose(end.x)
     error = jnp.max(jnp.abs(errors(qpos)), initial=0)
     return Pose(qpos, error, jnp.max(jnp.abs(_limit_violation(m, qpos)), initial=0))
 

@@ -8,7 +8,7 @@ from jax import lax
 
 from jaxsim.control.motion import carry_results
 from jaxsim.control.problem import Problem
-from jaxsim.control.solve.least_squares import least_squares
+from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt
 from jaxsim.derivative.tangent import moved, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -79,7 +79,7 @@ def equilibrium(
         def residuals(x: jax.Array) -> jax.Array:
             return jnp.concatenate([accelerations(x), hold * x[:nv]])
 
-        return least_squares(residuals, x, iterations), None
+        return levenberg_marquardt(residuals, x, iterations=iterations).x, None
 
     # one program for both
     start = jnp.zeros(nx - nv + m.nu, dtype)

@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.control.solve.levenberg_marquardt import Chart, Solution, search_many
 from jaxsim.escape import MAX_MESSAGE, line
 from jaxsim.identify.forms import Form
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.parameter import parameters as make_parameters
 from jaxsim.identify.residual import Problem
-from jaxsim.identify.search.least_squares import Chart, Solution, search_many
-from jaxsim.identify.search.optimizers import minimize_with_optax, minimize_with_optimistix
+from jaxsim.identify.search.optimizers import minimize_problem_with_optimistix, minimize_with_optax
 from jaxsim.identify.search.statistics import (
     Uncertainty,
     intervals,
@@ -253,7 +253,7 @@ def _make_search(problem: Problem, optimizer: Any, iterations: int) -> Search:
         return jax.vmap(one)
     if hasattr(optimizer, "step") and hasattr(optimizer, "terminate"):
         solve = functools.partial(
-            minimize_with_optimistix, problem, optimizer, iterations=iterations
+            minimize_problem_with_optimistix, problem, optimizer, iterations=iterations
         )
         return functools.partial(jax.lax.map, solve)
     raise ValueError(

@@ -15,7 +15,8 @@ def weld_vertices(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Args:
       vertex: (n, 3).
     """
-    vertex = np.ascontiguousarray(vertex, np.float64) + 0.0  # removes negative zeros, which equal positive ones
+    # the sum removes negative zeros, which equal positive ones
+    vertex = np.ascontiguousarray(vertex, np.float64) + 0.0
     first, label = _groups(vertex)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)

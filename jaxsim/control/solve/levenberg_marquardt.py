@@ -1,18 +1,20 @@
-"""Levenberg-Marquardt as one pure function, batched over starts.
+"""Nonlinear least squares by the Levenberg-Marquardt method, from one start or from many.
 
-At x with residual r and Jacobian J the step minimizes |J p + r|^2 + damping |D p|^2, where D has
-the largest norms of the columns so far (Moré 1978). With a singular value decomposition
-J = U S V' D,
+At x with residual r and Jacobian J the step p minimizes
 
-    D p = -V S / (S^2 + damping) U' r
+    |J p + r|^2 + damping |D p|^2
+
+where D has the largest norms of the columns of J so far (Moré, The Levenberg-Marquardt algorithm:
+implementation and theory, 1978). It is solved by a QR decomposition of the rows of both terms.
 
 The step may be one of other coordinates y(x), in which the residual is closer to linear and which
 have bounds: then J is the derivative by y, and steps are limited by the bounds.
 
 A step is accepted if the cost decreases. The damping follows the ratio of the actual decrease to
-the decrease that the linear model |J p + r|^2 predicts (Nielsen 1999). The residual and its
-derivative are computed together at each trial point, accepted or not: the program then has one
-rollout, whose derivative is most of its work and takes longer to compile than to run.
+the decrease that the linear model |J p + r|^2 predicts (Nielsen, Damping parameter in Marquardt's
+method, 1999). The residual and its derivative are computed together at each trial point, accepted
+or not: the program then contains the residual once, often a rollout or a forward dynamics, which
+takes longer to compile than to run.
 """
 
 import functools
@@ -29,6 +31,7 @@ _MIN_DAMPING_FACTOR = 0.2  # largest decrease of the damping after an accepted s
 _FIRST_DAMPING_INCREASE = 2.0  # factor after the first of several rejected steps
 _MAX_BLOCK_RATIO = 4  # a block has this many times as many rows as columns
 _CONVERGENCE_POWER = 0.8  # exponent of the machine epsilon: relative decrease that counts as none
+_MIN_STEP = 4  # smallest relative step, in units of the machine epsilon
 
 Derive = Callable[[jax.Array], tuple[jax.Array, jax.Array]]
 
@@ -41,9 +44,9 @@ class Solution(NamedTuple):
       cost: half the sum of the squared residual; infinite where the start has no finite cost, ().
       history: the cost before each iteration, NaN after the last, (iterations,).
       iterations: number of iterations, ().
-      converged: the cost is zero, its last or its predicted decrease is below rounding, or the
-        damping reached its limit. False if the iterations were exhausted or no finite cost was
-        found, () bool.
+      converged: the cost is zero, the step or the last or predicted decrease of the cost is below
+        rounding, or the damping reached its limit. False if the iterations were exhausted or no
+        finite cost was found, () bool.
       triangle: R of a QR decomposition of (J, r) at `x`, from which the covariance is computed:
         R'R = (J, r)'(J, r); (n + 1, n + 1) or as many rows as there are; None if J was not
         computed.
@@ -58,7 +61,7 @@ class Solution(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """State of many searches; leading axes of searches.
+    """State of a search, or of many with a leading axis.
 
     Attributes:
       x: the accepted point, (n,).
@@ -96,7 +99,8 @@ def levenberg_marquardt(
 ) -> Solution:
     """Minimize half the sum of the squares of a residual.
 
-    The search stops where no step lowers the cost by more than rounding, or is predicted to.
+    The search stops where no step lowers the cost by more than rounding, or is predicted to. Use
+    `jax.vmap` for many starts.
 
     Args:
       residual: from unknowns (n,) to rows (m,).
@@ -113,9 +117,23 @@ def levenberg_marquardt(
       >>> round(float(end.x[0]), 5), bool(end.converged)
       (2.0, True)
     """
-    derive = _forward(residual) if jacobian is None else jacobian
-    end = search_many(jax.vmap(derive), x[None], iterations=iterations)
-    return jax.tree.map(lambda a: a[0], end)
+    derive = functools.partial(value_and_jacobian, residual) if jacobian is None else jacobian
+    advance = functools.partial(_advance, _IDENTITY_CHART)
+    rows = jax.eval_shape(derive, x)[0].shape[0]
+    return _iterate(derive, advance, _initial_search(x, rows, iterations))
+
+
+def value_and_jacobian(
+    function: Callable[[jax.Array], jax.Array], x: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Return a function (n,) -> (k,) and its Jacobian (k, n), from one evaluation in forward
+    mode."""
+
+    def jvp_along(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return jax.jvp(function, (x,), (direction,))
+
+    values: tuple = jax.vmap(jvp_along, out_axes=(None, 1))(jnp.eye(len(x), dtype=x.dtype))
+    return values
 
 
 class Chart(NamedTuple):
@@ -149,13 +167,18 @@ def search_many(
     """
     advance = jax.vmap(functools.partial(_advance, chart))
     rows = jax.eval_shape(derive, x)[0].shape[1]
+    return _iterate(derive, advance, jax.vmap(lambda x: _initial_search(x, rows, iterations))(x))
 
-    def iterate(s: _Search) -> _Search:
-        return advance(s, *derive(s.tried))
+
+def _iterate(derive: Derive, advance: Callable[..., _Search], start: _Search) -> Solution:
+    """Advance one search, or many, until all have ended."""
+    iterations = start.history.shape[-1]
+
+    def not_ended(s: _Search) -> jax.Array:
+        return jnp.any(~s.done & (s.k <= iterations))
 
     # the first iteration evaluates the cost and the derivative of the start
-    start = jax.vmap(lambda x: _initial_search(x, rows, iterations))(x)
-    end = lax.while_loop(lambda s: jnp.any(~s.done & (s.k <= iterations)), iterate, start)
+    end = lax.while_loop(not_ended, lambda s: advance(s, *derive(s.tried)), start)
     converged = end.done & jnp.isfinite(end.cost)
     return Solution(end.x, end.cost, end.history, end.k - 1, converged, end.triangle)
 
@@ -204,11 +227,13 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     scale = jnp.where(take, jnp.maximum(s.scale, norms / slope), s.scale)
     J, before = triangle[:, :-1] / slope[None], triangle[:, -1]
     step = _damped_step(J, before, jnp.where(scale > 0, scale, 1), damping)
+    # Test the unlimited step: a step that bounds shorten to zero is not convergence.
     hoped = _predicted_decrease(J, before, step)
+    rounding = _MIN_STEP * float(jnp.finfo(r.dtype).eps)
+    still = jnp.linalg.norm(scale * step) <= rounding * jnp.linalg.norm(scale * slope * x)
     tried, step = chart.apply_change(x, step)
     least = jnp.where(take, cost, s.cost)
-    # Test the unlimited step: a step that bounds shorten to zero is not convergence.
-    ended = (begun & small) | (hoped <= tolerance * least) | (damping > _MAX_DAMPING)
+    ended = (begun & small) | (hoped <= tolerance * least) | still | (damping > _MAX_DAMPING)
     new = _Search(
         x=x,
         tried=tried,
@@ -232,18 +257,6 @@ def _predicted_decrease(J: jax.Array, r: jax.Array, step: jax.Array) -> jax.Arra
     return 0.5 * (r @ r - after @ after)
 
 
-def _forward(residual: Callable) -> Derive:
-    def both(x):
-        r = residual(x)
-        return r, r
-
-    def derive(x):
-        J, r = jax.jacfwd(both, has_aux=True)(x)
-        return r, J
-
-    return derive
-
-
 def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return R of a QR decomposition of (J, r), and the norms of the columns of J, (n,).
 
@@ -263,13 +276,18 @@ def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _damped_step(J: jax.Array, r: jax.Array, scale: jax.Array, damping: jax.Array) -> jax.Array:
-    """Return the damped step p, (n,): D p = -V S / (S^2 + damping) U' r, by the singular value
-    decomposition of J D^-1 (module docstring).
+    """Return the step p that minimizes |J p + r|^2 + damping |D p|^2, (n,).
+
+    With q = D p the rows are J D^-1 and sqrt(damping) 1. The last column of R of the decomposition
+    of these rows and (r, 0) is Q' (r, 0): q = -R^-1 Q' (r, 0).
 
     Args:
       J, r: Jacobian (m, n) and residual (m,), or the columns of their triangle.
       scale: D, (n,).
       damping: ().
     """
-    U, S, Vt = jnp.linalg.svd(J / scale[None], full_matrices=False)
-    return -(S * (U.T @ r) / (S * S + damping)) @ Vt / scale
+    n = len(scale)
+    rows = jnp.concatenate([J / scale[None], r[:, None]], 1)
+    unit = jnp.eye(n, n + 1, dtype=J.dtype)
+    R = jnp.linalg.qr(jnp.concatenate([rows, jnp.sqrt(damping) * unit]), mode="r")
+    return -jax.scipy.linalg.solve_triangular(R[:n, :n], R[:n, n]) / scale
