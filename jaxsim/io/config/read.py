@@ -21,6 +21,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,6 +36,7 @@ _FormT = TypeVar("_FormT")
 _MAX_FILE_BYTES = 2**24  # size limit of a file
 MAX_INT = 2**63 - 1  # largest integer that TOML requires
 _MAX_QUOTED_CHARS = 120  # characters of a value or a name that a message repeats
+_MAX_PATH_CHARS = 200  # characters of the path of a file that a message repeats
 
 TYPE_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 TYPE_WORDS |= {tuple: "a list", dict: "a table"}
@@ -121,10 +123,37 @@ class SettingLocations:
         name = path if isinstance(path, str) else _name(path)
         return ConfigError(LocatedProblem(self.locate(path), f"{name}: {message}"))
 
+    @contextmanager
+    def blame(
+        self,
+        path: str | KeyPath,
+        kinds: type[Exception] | tuple[type[Exception], ...] = ValueError,
+    ) -> Iterator[None]:
+        """Raise errors of a block as errors of a setting.
+
+        with locations.blame("smooth"):
+            m = smoothed(m, form.smooth)
+        """
+        try:
+            yield
+        except kinds as error:
+            raise self.error(path, str(error)) from None
+
     @property
     def folder(self) -> Path:
         """Return the folder of the file, to which its paths are relative."""
         return Path(self.file).parent
+
+    def existing_file(self, path: str | KeyPath, name: str) -> Path:
+        """Return the file that a setting names; raise ConfigError if there is none."""
+        file = self.folder / name
+        try:
+            exists = file.is_file()
+        except (OSError, ValueError):  # the name is too long, or has a null byte
+            exists = False
+        if not exists:
+            raise self.error(path, f"there is no file {str(file)[:_MAX_PATH_CHARS]!r}")
+        return file
 
 
 def read_config(
@@ -163,14 +192,6 @@ def read_config(
     if reader.faults:
         raise ConfigError(reader.faults)
     return typing.cast(_FormT, settings), locations
-
-
-def is_file(path: Path) -> bool:
-    """Return whether a file exists; False for names that no file system allows."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # too long, or with a null byte
-        return False
 
 
 def _read_text(file: str | Path, name: str) -> str:
