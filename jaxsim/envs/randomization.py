@@ -18,7 +18,8 @@ from jaxsim.envs.core.checks import check_keys
 from jaxsim.envs.ranges import ChangeFunction, Ranges, change_of
 from jaxsim.identify.parameter import INDEPENDENT
 from jaxsim.io.assemble import live_model
-from jaxsim.model.model import Model, Option
+from jaxsim.model.model import Model
+from jaxsim.model.option import Option
 from jaxsim.physics.constants.set_const import set_const
 from jaxsim.transforms.primitive import PHYSICS_P, program_of
 

@@ -129,11 +129,8 @@ class SettingLocations:
         path: str | KeyPath,
         kinds: type[Exception] | tuple[type[Exception], ...] = ValueError,
     ) -> Iterator[None]:
-        """Raise errors of a block as errors of a setting.
-
-        with locations.blame("smooth"):
-            m = smoothed(m, form.smooth)
-        """
+        """Raise the errors of a block, `with locations.blame("smooth"): ...`, as errors of a
+        setting."""
         try:
             yield
         except kinds as error:
