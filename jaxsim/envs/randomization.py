@@ -15,7 +15,7 @@ import jax.extend.core
 import numpy as np
 
 from jaxsim.envs.core.checks import check_keys
-from jaxsim.envs.ranges import ChangeFunction, Ranges, change_of
+from jaxsim.envs.ranges.change import ChangeFunction, Ranges, change_of
 from jaxsim.identify.parameter import INDEPENDENT
 from jaxsim.io.assemble import live_model
 from jaxsim.model.model import Model

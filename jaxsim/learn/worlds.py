@@ -11,7 +11,8 @@ import jax
 
 from jaxsim.envs.env import Env
 from jaxsim.envs.randomization import randomize
-from jaxsim.envs.ranges import change_of, factor, shift
+from jaxsim.envs.ranges.change import change_of
+from jaxsim.envs.ranges.draw import factor, shift
 from jaxsim.envs.tasks import TASKS, make
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Delayed, FrameStack, Noisy, Pushed, Wrapper

@@ -6,14 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.enums import (
-    ConeType,
-    DisableBit,
-    EnableBit,
-    IntegratorType,
-    JacobianType,
-    SolverType,
-)
+from jaxsim.enums import ConeType, DisableBit, EnableBit, IntegratorType, JacobianType, SolverType
 from jaxsim.model.fields import Record, array, brief_value, static
 
 CHOICES = {
