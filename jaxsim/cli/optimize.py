@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxsim.atomic_write import target_of, temporary_name
-from jaxsim.batch.trajectory import NotWrittenError, TrajectoryWriter
+from jaxsim.batch.trajectory import NotWrittenError, TrajectoryWriter, motion_header
 from jaxsim.cli.progress import format_bytes
 from jaxsim.cli.user_error import InputProblem, convert_drawing_errors
 from jaxsim.control.optimization.batched_search import Batch, Found, search
@@ -101,16 +101,7 @@ def _describe_result(whole: Optimization, found: Found) -> str:
 
 
 def _write_motion(path: str, whole: Optimization, found: Found) -> None:
-    m = whole.m
-    header = {
-        "model": Path(whole.form.model).name,
-        "timestep": float(m.opt.timestep),
-        "every": 1,
-        "worlds": 1,
-        "nq": m.nq,
-        "nv": m.nv,
-        "nu": m.nu,
-    }
+    header = motion_header(whole.m, Path(whole.form.model).name, every=1, worlds=1)
     try:
         with TrajectoryWriter(path, header) as writer:
             writer.append({name: found.after.records[name][:, None] for name in whole.form.record})

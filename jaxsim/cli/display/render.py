@@ -24,7 +24,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.optional import require
 from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.physics.make_data import make_data
 from jaxsim.view.browser.draw.poses import POSE_STATE_FIELDS
 from jaxsim.view.browser.motion import RecordedMotion, motion_of
 from jaxsim.view.camera import Camera
@@ -170,13 +170,7 @@ def _make_drawing(
 def _simulate_worlds(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator[Data], int]:
     """Return the states of a model: the initial ones, and for a video those of a rollout with
     random controls."""
-    if args.key is None:
-        d = make_data(m)
-    else:
-        try:
-            d = reset_data_keyframe(m, make_data(m), args.key)
-        except ValueError as error:
-            raise InputProblem(f"--key: {error}") from None
+    d = initial_data(m, args.key)
     d = jax.tree.map(lambda x: jnp.broadcast_to(x, (args.worlds, *x.shape)), d)
     key = jax.random.key(args.seed)
     low = jnp.where(m.actuator_ctrllimited, m.actuator_ctrlrange[:, 0], -1)
