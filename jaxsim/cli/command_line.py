@@ -14,15 +14,16 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
 
 from jaxsim.assets.source.limits import limits
 from jaxsim.cli.arguments import make_parser
 from jaxsim.cli.progress import Phases
 from jaxsim.cli.signals import Stopped, convert_stop_signals, end_process
-from jaxsim.cli.terminal import visible_output
 from jaxsim.cli.user_error import InputProblem
 from jaxsim.errors import InputError, UnsupportedWarning
+from jaxsim.escape import block
 from jaxsim.io.phase import listening
 from jaxsim.optional import MissingExtra
 
@@ -46,7 +47,7 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    with visible_output():
+    with _visible_output():
         code = _run_and_report(make_parser().parse_args(argv))
     if argv is None and code > 128:
         end_process(code)  # the process is ours: taking down JAX would take seconds
@@ -119,3 +120,33 @@ def _load_plugins(folders: Sequence[str]) -> None:
             load_plugins(folder)
         except FileNotFoundError as error:
             raise InputProblem(f"--plugins: {error}") from None
+
+
+class _Visible:
+    """Text stream that escapes control characters, and characters its encoding cannot represent.
+
+    Line breaks, tabs and the carriage returns of a progress bar are passed on; all other attributes
+    are those of the underlying stream.
+    """
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write text; return its length, as streams do."""
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        shown = block(text).encode(encoding, "backslashreplace").decode(encoding)
+        self._stream.write(shown)
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def _visible_output() -> Iterator[None]:
+    """Escape printed text and warnings while a command runs."""
+    out: Any = _Visible(sys.stdout)
+    err: Any = _Visible(sys.stderr)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        yield
