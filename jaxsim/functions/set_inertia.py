@@ -1,17 +1,16 @@
 """Compute masses and inertias of bodies from the sizes of their geoms, as the compiler does.
 
 The rules of MJCF's `inertiafromgeom` on traced sizes, masses and densities: moments of uniform
-solids and surfaces (any mechanics handbook; `compile/geometry/primitive.py` has them in numpy), the
-parallel-axis theorem, principal axes.
+solids and surfaces (`compile/geometry/primitive.py`), the parallel-axis theorem, principal axes.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.compile.geometry.primitive import SHELL_THICKNESS, SHELLS, SOLIDS, ellipsoid_area
 from jaxsim.enums import GeomType
 from jaxsim.functions.principal import principal
 from jaxsim.functions.quaternion import quat_to_mat
@@ -19,9 +18,6 @@ from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
 from jaxsim.physics.arguments import check_model
-
-_THOMSEN_POWER = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
-_SHELL_THICKNESS = 1e-6  # thickness of the layer used for the moments of an ellipsoidal shell [m]
 
 _Array = jax.Array
 
@@ -151,101 +147,28 @@ def _solids(m: Model, rows: list) -> tuple[_Array, _Array]:
             moments = jnp.asarray([rows[i][5] for i in here], dtype)
         else:
             size = m.geom_size[np.array([rows[i][0] for i in here])]
-            volume, axes = (SHELLS if kind[1] else SOLIDS)[kind[0]](*size.T)
+            volume, axes = (_SHELLS if kind[1] else SOLIDS)[kind[0]](*size.T)
             moments = jnp.stack(axes, axis=1)
         content, unit = content.at[here].set(volume), unit.at[here].set(moments)
     return content, unit
 
 
-# Volume or area, and three moments per mass, of sizes (n,).
-
-
-def _ball(r: _Array, *_: _Array) -> tuple:
-    return 4 / 3 * np.pi * r**3, (0.4 * r**2,) * 3
-
-
-def _sphere_shell(r: _Array, *_: _Array) -> tuple:
-    return 4 * np.pi * r**2, (2 / 3 * r**2,) * 3
-
-
-def _capsule(r: _Array, half: _Array, _: _Array) -> tuple:
-    barrel, caps = 2 * np.pi * r**2 * half, 4 / 3 * np.pi * r**3
-    axial = barrel * r**2 / 2 + caps * 0.4 * r**2
-    across = barrel * (r**2 / 4 + half**2 / 3) + caps * (0.4 * r**2 + half**2 + 0.75 * half * r)
-    return _per_mass(barrel + caps, across, across, axial)
-
-
-def _capsule_shell(r: _Array, half: _Array, _: _Array) -> tuple:
-    tube, caps = 4 * np.pi * r * half, 4 * np.pi * r**2
-    axial = tube * r**2 + caps * 2 / 3 * r**2
-    across = tube * (r**2 / 2 + half**2 / 3) + caps * (2 / 3 * r**2 + half**2 + half * r)
-    return _per_mass(tube + caps, across, across, axial)
-
-
-def _cylinder(r: _Array, half: _Array, _: _Array) -> tuple:
-    across = r**2 / 4 + half**2 / 3
-    return 2 * np.pi * r**2 * half, (across, across, r**2 / 2)
-
-
-def _cylinder_shell(r: _Array, half: _Array, _: _Array) -> tuple:
-    tube, disks = 4 * np.pi * r * half, 2 * np.pi * r**2
-    axial = tube * r**2 + disks * r**2 / 2
-    across = tube * (r**2 / 2 + half**2 / 3) + disks * (r**2 / 4 + half**2)
-    return _per_mass(tube + disks, across, across, axial)
-
-
-def _ellipsoid(x: _Array, y: _Array, z: _Array) -> tuple:
-    return 4 / 3 * np.pi * x * y * z, ((y**2 + z**2) / 5, (x**2 + z**2) / 5, (x**2 + y**2) / 5)
-
-
 def _ellipsoid_shell(x: _Array, y: _Array, z: _Array) -> tuple:
-    """Return the area by Thomsen's formula and the moments of a thin layer.
+    """Return the area and the moments of a thin layer.
 
     The moments are the change of the volume moments with the axes, evaluated at the middle of the
-    layer, which avoids the cancellation of a small difference of large numbers.
+    layer, which avoids the cancellation of a small difference of large numbers that the compiler
+    can afford in double precision.
     """
-    mean = ((x * y) ** _THOMSEN_POWER + (x * z) ** _THOMSEN_POWER + (y * z) ** _THOMSEN_POWER) / 3
 
     def grown_ellipsoid(h: _Array) -> _Array:
-        volume, moments = _ellipsoid(x + h, y + h, z + h)
+        volume, moments = SOLIDS[GeomType.ELLIPSOID](x + h, y + h, z + h)
         return jnp.stack([volume, *(volume * a for a in moments)])
 
-    layer = jax.jvp(
-        grown_ellipsoid, (jnp.full_like(x, _SHELL_THICKNESS / 2),), (jnp.ones_like(x),)
-    )[1]
-    return 4 * np.pi * mean ** (1 / _THOMSEN_POWER), tuple(part / layer[0] for part in layer[1:])
+    layer = jax.jvp(grown_ellipsoid, (jnp.full_like(x, SHELL_THICKNESS / 2),), (jnp.ones_like(x),))[
+        1
+    ]
+    return ellipsoid_area(x, y, z), tuple(part / layer[0] for part in layer[1:])
 
 
-def _box(x: _Array, y: _Array, z: _Array) -> tuple:
-    return 8 * x * y * z, ((y**2 + z**2) / 3, (x**2 + z**2) / 3, (x**2 + y**2) / 3)
-
-
-def _box_shell(x: _Array, y: _Array, z: _Array) -> tuple:
-    """Return area and moments of six rectangles, a pair across each axis.
-
-    A wall has the full squared distance along its axis, the others a third of it.
-    """
-    sides, squares = (8 * y * z, 8 * x * z, 8 * x * y), (x**2, y**2, z**2)
-    total = sides[0] + sides[1] + sides[2]
-    xx, yy, zz = ((total + 2 * sides[i]) * squares[i] / 3 for i in range(3))
-    return _per_mass(total, yy + zz, xx + zz, xx + yy)
-
-
-def _per_mass(content: _Array, *moments: _Array) -> tuple:
-    return content, tuple(moment / content for moment in moments)
-
-
-SOLIDS: dict[int, Callable[..., tuple]] = {
-    GeomType.SPHERE: _ball,
-    GeomType.CAPSULE: _capsule,
-    GeomType.ELLIPSOID: _ellipsoid,
-    GeomType.CYLINDER: _cylinder,
-    GeomType.BOX: _box,
-}
-SHELLS: dict[int, Callable[..., tuple]] = {
-    GeomType.SPHERE: _sphere_shell,
-    GeomType.CAPSULE: _capsule_shell,
-    GeomType.ELLIPSOID: _ellipsoid_shell,
-    GeomType.CYLINDER: _cylinder_shell,
-    GeomType.BOX: _box_shell,
-}
+_SHELLS = SHELLS | {GeomType.ELLIPSOID: _ellipsoid_shell}

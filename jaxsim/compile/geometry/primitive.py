@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from jaxsim.enums import MAXVAL, GeomType
 from jaxsim.model.derived import OWN_SEMIAXES, SEMIAXES
 
-_SPHEROID_POWER = 1.6075  # exponent of Knud Thomsen's formula for the area of an ellipsoid
-_SHELL_THICKNESS = 1e-6  # thickness of the thin ellipsoidal shell [m] that gives MuJoCo's inertia
+_THOMSEN_POWER = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
+SHELL_THICKNESS = 1e-6  # thickness of the thin ellipsoidal shell [m] that gives MuJoCo's inertia
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Solid:
 
 def primitive(kind: GeomType, size: np.ndarray, shell: bool = False) -> Solid:
     """Return the properties of a primitive shape of the given size, (3,)."""
-    content, inertia = (_SHELLS if shell else _SOLIDS)[kind](*size)
+    content, inertia = (SHELLS if shell else SOLIDS)[kind](*size)
     box, rbound = _BOUNDS[kind](*size)
     return Solid(float(content), np.array(inertia, float), np.array(box, float), float(rbound))
 
@@ -52,22 +53,23 @@ def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
 
 # --- mass distribution: (content, moments per mass) ---
 
-Moments = tuple[float, tuple[float, ...]]
+# Sizes are numbers, or arrays of NumPy or JAX.
+Moments = tuple[Any, tuple[Any, ...]]
 
 
-def _no_moments(*_: float) -> Moments:
+def _no_moments(*_: Any) -> Moments:
     return 0.0, (0.0, 0.0, 0.0)
 
 
-def _ball(r: float, *_: float) -> Moments:
+def _ball(r: Any, *_: Any) -> Moments:
     return 4 / 3 * np.pi * r**3, (0.4 * r**2,) * 3
 
 
-def _sphere_shell(r: float, *_: float) -> Moments:
+def _sphere_shell(r: Any, *_: Any) -> Moments:
     return 4 * np.pi * r**2, (2 / 3 * r**2,) * 3
 
 
-def _capsule(r: float, half: float, *_: float) -> Moments:
+def _capsule(r: Any, half: Any, *_: Any) -> Moments:
     """Return the sum of a cylinder and two half balls, whose centers of mass are 3/8 r beyond its
     ends."""
     barrel, caps = 2 * np.pi * r**2 * half, 4 / 3 * np.pi * r**3
@@ -76,7 +78,7 @@ def _capsule(r: float, half: float, *_: float) -> Moments:
     return barrel + caps, _per_mass(barrel + caps, across, across, axial)
 
 
-def _capsule_shell(r: float, half: float, *_: float) -> Moments:
+def _capsule_shell(r: Any, half: Any, *_: Any) -> Moments:
     """Return the sum of an open tube and two hemispheres, whose centers of mass are r/2 beyond its
     ends."""
     tube, caps = 4 * np.pi * r * half, 4 * np.pi * r**2
@@ -85,12 +87,12 @@ def _capsule_shell(r: float, half: float, *_: float) -> Moments:
     return tube + caps, _per_mass(tube + caps, across, across, axial)
 
 
-def _cylinder(r: float, half: float, *_: float) -> Moments:
+def _cylinder(r: Any, half: Any, *_: Any) -> Moments:
     across = r**2 / 4 + half**2 / 3
     return 2 * np.pi * r**2 * half, (across, across, r**2 / 2)
 
 
-def _cylinder_shell(r: float, half: float, *_: float) -> Moments:
+def _cylinder_shell(r: Any, half: Any, *_: Any) -> Moments:
     """Return a tube closed by two disks."""
     tube, disks = 4 * np.pi * r * half, 2 * np.pi * r**2
     axial = tube * r**2 + disks * r**2 / 2
@@ -98,43 +100,49 @@ def _cylinder_shell(r: float, half: float, *_: float) -> Moments:
     return tube + disks, _per_mass(tube + disks, across, across, axial)
 
 
-def _ellipsoid(x: float, y: float, z: float) -> Moments:
+def _ellipsoid(x: Any, y: Any, z: Any) -> Moments:
     moments = (y**2 + z**2) / 5, (x**2 + z**2) / 5, (x**2 + y**2) / 5
     return 4 / 3 * np.pi * x * y * z, moments
 
 
-def _ellipsoid_shell(x: float, y: float, z: float) -> Moments:
-    """Return the area by Thomsen's formula, and the moments of a thin layer of uniform
-    thickness."""
-    p = _SPHEROID_POWER
-    mean = ((x * y) ** p + (x * z) ** p + (y * z) ** p) / 3
+def _ellipsoid_shell(x: Any, y: Any, z: Any) -> Moments:
+    """Return the area, and the moments of a thin layer of uniform thickness."""
     inner, inner_moments = _ellipsoid(x, y, z)
-    outer, outer_moments = _ellipsoid(*(axis + _SHELL_THICKNESS for axis in (x, y, z)))
+    outer, outer_moments = _ellipsoid(*(axis + SHELL_THICKNESS for axis in (x, y, z)))
     layer = outer * np.array(outer_moments) - inner * np.array(inner_moments)
-    return 4 * np.pi * mean ** (1 / p), tuple(layer / (outer - inner))
+    return ellipsoid_area(x, y, z), tuple(layer / (outer - inner))
 
 
-def _box(x: float, y: float, z: float) -> Moments:
+def ellipsoid_area(x: Any, y: Any, z: Any) -> Any:
+    """Return the area of an ellipsoid by Knud Thomsen's formula, from its semi-axes [m^2]."""
+    p = _THOMSEN_POWER
+    mean = ((x * y) ** p + (x * z) ** p + (y * z) ** p) / 3
+    return 4 * np.pi * mean ** (1 / p)
+
+
+def _box(x: Any, y: Any, z: Any) -> Moments:
     return 8 * x * y * z, ((y**2 + z**2) / 3, (x**2 + z**2) / 3, (x**2 + y**2) / 3)
 
 
-def _box_shell(x: float, y: float, z: float) -> Moments:
-    """Return the sum of six rectangles, a pair across each axis."""
-    sides = np.array([8 * y * z, 8 * x * z, 8 * x * y])
-    squares = np.array([x**2, y**2, z**2])
-    # Mean square of a coordinate over a pair of sides: the squared half size if the pair is across
-    # that axis, otherwise a third of it.
-    second = [sides @ np.where(np.arange(3) == i, squares[i], squares[i] / 3) for i in range(3)]
-    total = sides.sum()
-    xx, yy, zz = second
+def _box_shell(x: Any, y: Any, z: Any) -> Moments:
+    """Return the sum of six rectangles, a pair across each axis.
+
+    The mean square of a coordinate over a pair is the squared half size if the pair is across that
+    axis, otherwise a third of it.
+    """
+    sides, squares = (8 * y * z, 8 * x * z, 8 * x * y), (x**2, y**2, z**2)
+    total = sides[0] + sides[1] + sides[2]
+    xx, yy, zz = ((total + 2 * sides[i]) * squares[i] / 3 for i in range(3))
     return total, _per_mass(total, yy + zz, xx + zz, xx + yy)
 
 
-def _per_mass(content: float, *moments: float) -> tuple[float, ...]:
-    return tuple(moment / content if content > 0 else 0.0 for moment in moments)
+def _per_mass(content: Any, *moments: Any) -> tuple[Any, ...]:
+    if isinstance(content, float) and not content > 0:
+        return (0.0,) * len(moments)
+    return tuple(moment / content for moment in moments)
 
 
-_SOLIDS: dict[GeomType, Callable[..., Moments]] = {
+SOLIDS: dict[int, Callable[..., Moments]] = {
     GeomType.PLANE: _no_moments,
     GeomType.SPHERE: _ball,
     GeomType.CAPSULE: _capsule,
@@ -143,7 +151,7 @@ _SOLIDS: dict[GeomType, Callable[..., Moments]] = {
     GeomType.BOX: _box,
 }
 
-_SHELLS: dict[GeomType, Callable[..., Moments]] = {
+SHELLS: dict[int, Callable[..., Moments]] = {
     GeomType.PLANE: _no_moments,
     GeomType.SPHERE: _sphere_shell,
     GeomType.CAPSULE: _capsule_shell,
