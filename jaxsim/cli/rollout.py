@@ -16,8 +16,8 @@ from jaxsim.cli.input.controls import initial_data, make_control
 from jaxsim.cli.input.resource_limits import (
     check_controls_fit,
     check_disk_space,
-    check_out_writable,
     check_states_fit,
+    check_writable,
 )
 from jaxsim.cli.progress import Progress, format_bytes
 from jaxsim.cli.summary import describe_rollout
@@ -34,7 +34,9 @@ _CHUNK_STEPS = 10  # steps between returns to the host
 
 def run_rollout(args: argparse.Namespace) -> int:
     """Simulate many worlds of a model."""
-    check_out_writable(args)
+    check_writable("--out", args.out, ".npz")
+    if args.out is not None and args.every > args.steps:
+        raise InputProblem(f"--every {args.every}: the rollout has only {args.steps} steps")
     m = load_model(args.model, contacts=args.contacts)
     check_states_fit(args, m)
     one = initial_data(m, args.key)
