@@ -60,7 +60,7 @@ class RangedParameter(NamedTuple):
       objects: number of objects.
       own: the numbers of the parameter itself; one entry for each field.
       followers: numbers in proportion to it.
-      field: name that selects the bounds above.
+      field: name that selects the bounds of its values (bounds.py).
       turned: the parameter is an orientation; `own` are quaternions.
     """
 
