@@ -1,4 +1,4 @@
-"""Configurations: TOML files parsed into dataclasses; every error gives the line.
+"""Configurations: TOML files parsed into dataclasses and written; every error gives the line.
 
 The schema of a file is a frozen dataclass, a form; its fields declare type, default and range:
 
@@ -375,9 +375,9 @@ def _toml_lines(settings: Any, path: tuple[str, ...]) -> Iterator[str]:
     arrays = {n: v for n, v in values.items() if isinstance(v, tuple) and v and _is_form(v[0])}
     for name, value in values.items():
         if name not in tables and name not in arrays:
-            yield f"{_key(name)} = {_value(value)}"
+            yield f"{_toml_key(name)} = {_toml_value(value)}"
     for name, each in [*((n, (v,)) for n, v in tables.items()), *arrays.items()]:
-        header = ".".join(_key(part) for part in (*path, name))
+        header = ".".join(_toml_key(part) for part in (*path, name))
         for table in each:
             yield f"\n[[{header}]]" if name in arrays else f"\n[{header}]"
             yield from _toml_lines(table, (*path, name))
@@ -387,12 +387,12 @@ def _is_form(value: Any) -> bool:
     return dataclasses.is_dataclass(value)
 
 
-def _key(name: str) -> str:
+def _toml_key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 
-def _value(value: Any) -> str:
+def _toml_value(value: Any) -> str:
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(_toml_value, value))}]"
     # JSON's strings, numbers and booleans are valid TOML, except for non-finite numbers.
     return str(value) if isinstance(value, float) else json.dumps(value)
