@@ -16,7 +16,7 @@ from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED_BIT, Callbacks
 from jaxsim.model.fields import Record, array, brief_value, nested, static
 from jaxsim.model.flex.kinds import shells
-from jaxsim.model.option import Option, Statistic
+from jaxsim.model.option import NO_CONTACTS, Option, Statistic
 from jaxsim.model.serialization.name_text import ADDRESSES, NameText, name_addresses, name_text
 from jaxsim.model.structure import CHANGEABLE, HULLS_MOVED, Structure
 from jaxsim.model.switch.clashes import DECIDING_FIELDS, check_clashes, find_clashes
