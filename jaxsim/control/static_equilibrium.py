@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.control.kinematics import INITIAL_DAMPING
 from jaxsim.control.motion import carry_results
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt
@@ -79,7 +80,10 @@ def equilibrium(
         def residuals(x: jax.Array) -> jax.Array:
             return jnp.concatenate([accelerations(x), hold * x[:nv]])
 
-        return levenberg_marquardt(residuals, x, iterations=iterations).x, None
+        end = levenberg_marquardt(
+            residuals, x, iterations=iterations, damping=INITIAL_DAMPING, uniform=True
+        )
+        return end.x, None
 
     # one program for both
     start = jnp.zeros(nx - nv + m.nu, dtype)

@@ -98,7 +98,7 @@ def randomize(
     Args:
       m: the model.
       keys: random keys, one for each world, (worlds,).
-      change: ranges of physical parameters by name (ranges.py): `{"body:torso/mass": (0.8, 1.2)}`;
+      change: ranges of physical parameters by name (ranges/): `{"body:torso/mass": (0.8, 1.2)}`;
         or a function from the model and a key to new leaves by name: `{"geom_friction": ...}`.
       derive: whether `set_const` recomputes the constants that depend on the leaves.
 

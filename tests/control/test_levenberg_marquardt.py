@@ -116,3 +116,23 @@ def test_a_start_that_is_no_number_ends():
     # a step to where there is none is not taken
     end = levenberg_marquardt(lambda x: jnp.log(x) + 3, jnp.full(1, 0.9))
     np.testing.assert_allclose(end.x, np.exp(-3) * np.ones(1), rtol=1e-6)
+
+
+def test_an_arm_takes_fewer_iterations_with_one_scale_for_all_joints():
+    """A planar arm, nearly stretched: by columns the last joints take the largest steps."""
+    goals = jnp.asarray(np.random.default_rng(1).uniform(-1, 1, (64, 5)))
+    starts = jnp.asarray(0.1 * np.random.default_rng(2).normal(size=(64, 5)))
+
+    def tip(q):
+        angle = jnp.cumsum(q)
+        return jnp.stack([jnp.sum(jnp.cos(angle)), jnp.sum(jnp.sin(angle))])
+
+    def searches(**options):
+        def search(goal, start):
+            return levenberg_marquardt(lambda q: tip(q) - tip(goal), start, **options)
+
+        return jax.jit(jax.vmap(search))(goals, starts)
+
+    by_columns, uniform = searches(), searches(damping=1e-2, uniform=True)
+    np.testing.assert_allclose(uniform.cost, 0, atol=1e-16)
+    assert uniform.iterations.mean() < 0.75 * by_columns.iterations.mean()

@@ -53,7 +53,7 @@ def semiaxes(kind: GeomType, size: np.ndarray) -> np.ndarray:
 
 # --- mass distribution: (content, moments per mass) ---
 
-# Sizes are numbers, or arrays of NumPy or JAX.
+# Sizes are numbers or arrays, of any library.
 Moments = tuple[Any, tuple[Any, ...]]
 
 

@@ -5,7 +5,8 @@ At x with residual r and Jacobian J the step p minimizes
     |J p + r|^2 + damping |D p|^2
 
 where D has the largest norms of the columns of J so far (Moré, The Levenberg-Marquardt algorithm:
-implementation and theory, 1978). It is solved by a QR decomposition of the rows of both terms.
+implementation and theory, 1978), or their largest for all unknowns. It is solved by a QR
+decomposition of the rows of both terms.
 
 The step may be one of other coordinates y(x), in which the residual is closer to linear and which
 have bounds: then J is the derivative by y, and steps are limited by the bounds.
@@ -25,7 +26,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-# Damping: initial value, and its limits.
+# Damping: default of its initial value, and its limits.
 _INITIAL_DAMPING, _MIN_DAMPING, _MAX_DAMPING = 1e-3, 1e-10, 1e6
 _MIN_DAMPING_FACTOR = 0.2  # largest decrease of the damping after an accepted step
 _FIRST_DAMPING_INCREASE = 2.0  # factor after the first of several rejected steps
@@ -96,6 +97,8 @@ def levenberg_marquardt(
     *,
     jacobian: Derive | None = None,
     iterations: int = 50,
+    damping: float = _INITIAL_DAMPING,
+    uniform: bool = False,
 ) -> Solution:
     """Minimize half the sum of the squares of a residual.
 
@@ -107,6 +110,9 @@ def levenberg_marquardt(
       x: the start, (n,).
       jacobian: from unknowns to rows and their derivative (m, n); None: forward mode.
       iterations: maximal number of iterations.
+      damping: its initial value.
+      uniform: whether D is the same for all unknowns, which have one unit. Then the last unknowns
+        of a chain, on which the residual depends little, do not take the largest steps.
 
     Returns:
       A Solution.
@@ -118,9 +124,9 @@ def levenberg_marquardt(
       (2.0, True)
     """
     derive = functools.partial(value_and_jacobian, residual) if jacobian is None else jacobian
-    advance = functools.partial(_advance, _IDENTITY_CHART)
+    advance = functools.partial(_advance, _IDENTITY_CHART, uniform)
     rows = jax.eval_shape(derive, x)[0].shape[0]
-    return _iterate(derive, advance, _initial_search(x, rows, iterations))
+    return _iterate(derive, advance, _initial_search(x, rows, iterations, damping))
 
 
 def value_and_jacobian(
@@ -165,9 +171,10 @@ def search_many(
     Returns:
       A Solution with leading axes of starts.
     """
-    advance = jax.vmap(functools.partial(_advance, chart))
+    advance = jax.vmap(functools.partial(_advance, chart, False))
     rows = jax.eval_shape(derive, x)[0].shape[1]
-    return _iterate(derive, advance, jax.vmap(lambda x: _initial_search(x, rows, iterations))(x))
+    start = jax.vmap(lambda x: _initial_search(x, rows, iterations, _INITIAL_DAMPING))(x)
+    return _iterate(derive, advance, start)
 
 
 def _iterate(derive: Derive, advance: Callable[..., _Search], start: _Search) -> Solution:
@@ -183,7 +190,7 @@ def _iterate(derive: Derive, advance: Callable[..., _Search], start: _Search) ->
     return Solution(end.x, end.cost, end.history, end.k - 1, converged, end.triangle)
 
 
-def _initial_search(x: jax.Array, rows: int, iterations: int) -> _Search:
+def _initial_search(x: jax.Array, rows: int, iterations: int, damping: float) -> _Search:
     """Return the state before the first evaluation, at which the start itself is tried."""
     side = x.size + 1
     dtype = x.dtype
@@ -192,7 +199,7 @@ def _initial_search(x: jax.Array, rows: int, iterations: int) -> _Search:
         tried=x,
         promised=jnp.zeros((), dtype),
         cost=jnp.full((), jnp.inf, dtype),
-        damping=jnp.full((), _INITIAL_DAMPING, dtype),
+        damping=jnp.full((), damping, dtype),
         more=jnp.full((), _FIRST_DAMPING_INCREASE, dtype),
         scale=jnp.zeros_like(x),
         triangle=jnp.zeros((min(rows, side), side), dtype),
@@ -202,7 +209,7 @@ def _initial_search(x: jax.Array, rows: int, iterations: int) -> _Search:
     )
 
 
-def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
+def _advance(chart: Chart, uniform: bool, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     """Accept or reject the trial point and compute the next; a finished search is unchanged."""
     tolerance = float(jnp.finfo(r.dtype).eps) ** _CONVERGENCE_POWER
     cost = 0.5 * jnp.sum(r * r)
@@ -224,7 +231,9 @@ def _advance(chart: Chart, s: _Search, r: jax.Array, J: jax.Array) -> _Search:
     x = jnp.where(take, s.tried, s.x)
     triangle = jnp.where(take, triangle, s.triangle)
     slope = jnp.maximum(chart.slope(x), jnp.finfo(r.dtype).tiny)
-    scale = jnp.where(take, jnp.maximum(s.scale, norms / slope), s.scale)
+    norms = norms / slope
+    norms = jnp.full_like(norms, jnp.max(norms, initial=0)) if uniform else norms
+    scale = jnp.where(take, jnp.maximum(s.scale, norms), s.scale)
     J, before = triangle[:, :-1] / slope[None], triangle[:, -1]
     step = _damped_step(J, before, jnp.where(scale > 0, scale, 1), damping)
     # Test the unlimited step: a step that bounds shorten to zero is not convergence.
