@@ -53,10 +53,10 @@ from jaxsim.model.lookup import qpos_index as qpos_index
 from jaxsim.model.lookup import sensor_data as sensor_data
 from jaxsim.model.lookup import sensor_index as sensor_index
 from jaxsim.model.model import Model as Model
-from jaxsim.model.model import Option as Option
-from jaxsim.model.model import Statistic as Statistic
 from jaxsim.model.names import id2name as id2name
 from jaxsim.model.names import name2id as name2id
+from jaxsim.model.option import Option as Option
+from jaxsim.model.option import Statistic as Statistic
 from jaxsim.model.serialization.checkpoint import from_state_dict as from_state_dict
 from jaxsim.model.serialization.checkpoint import state_dict as state_dict
 from jaxsim.model.serialization.state import copy_state as copy_state

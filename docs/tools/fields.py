@@ -5,7 +5,8 @@ from itertools import groupby
 
 from jaxsim.model.data import ALWAYS_KEPT, IPC_FIELDS, SLEEP_FIELDS, Contact, Data, SolverStat
 from jaxsim.model.fields import FIELD_KINDS, Field, Record
-from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.model import Model
+from jaxsim.model.option import Option, Statistic
 
 _HEAD = """# Fields of Model and Data
 

@@ -21,6 +21,7 @@ import numpy as np
 from jaxsim.assets.read.npz import read_npz
 from jaxsim.atomic_write import keep_unfinished, unfinished
 from jaxsim.atomic_write import target_of as target_of
+from jaxsim.model.model import Model
 from jaxsim.model.shaped import Shaped
 
 FORMAT, VERSION = "jaxsim trajectory", 1
@@ -48,6 +49,20 @@ class Trajectory:
         says = [f"{name}={self.header[name]!r}" for name in header_fields if name in self.header]
         arrays = [f"{name}={x.dtype}{list(x.shape)}" for name, x in self.fields.items()]
         return f"Trajectory({', '.join(says + arrays)})"
+
+
+def motion_header(m: Model, model: str, every: int, worlds: int) -> dict[str, Any]:
+    """Return the header of a motion for `TrajectoryWriter`.
+
+    Args:
+      m: the model.
+      model: its name.
+      every: steps between records.
+      worlds: number of worlds.
+    """
+    timestep = float(m.opt.timestep)
+    header = {"model": model, "timestep": timestep, "every": every, "worlds": worlds}
+    return {**header, "nq": m.nq, "nv": m.nv, "nu": m.nu}
 
 
 class NotWrittenError(OSError):

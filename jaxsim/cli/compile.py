@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import jax
+
 from jaxsim.assets.source.resource import is_uri
 from jaxsim.cli.progress import format_bytes
 from jaxsim.cli.user_error import InputProblem
@@ -20,6 +22,7 @@ def compile_model(args: argparse.Namespace) -> int:
     out = Path(args.model).with_suffix(".jxm") if args.out is None else Path(args.out)
     if out.resolve() == Path(args.model).resolve():
         raise InputProblem(f"--out: '{out}' is the model itself; name another file")
+    jax.config.update("jax_enable_x64", args.float64)  # whatever the environment sets
     start = time.perf_counter()
     m = load_model(args.model, contacts=args.contacts)
     seconds = time.perf_counter() - start

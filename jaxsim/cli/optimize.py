@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxsim.atomic_write import target_of, temporary_name
-from jaxsim.batch.trajectory import NotWrittenError, TrajectoryWriter
+from jaxsim.atomic_write import temporary_name
+from jaxsim.batch.trajectory import NotWrittenError, TrajectoryWriter, motion_header
+from jaxsim.cli.input.resource_limits import check_writable
 from jaxsim.cli.progress import format_bytes
 from jaxsim.cli.user_error import InputProblem, convert_drawing_errors
 from jaxsim.control.optimization.batched_search import Batch, Found, search
@@ -20,8 +21,8 @@ from jaxsim.optional import require
 
 def optimize(args: argparse.Namespace) -> int:
     """Optimize the controls of the problem in a configuration file."""
-    _check_file("--out", args.out, ".npz")
-    _check_file("--plot", args.plot, ".png")
+    check_writable("--out", args.out, ".npz")
+    check_writable("--plot", args.plot, ".png")
     whole = read_optimization(args.config, tuple(args.changes))
     form = whole.form
     try:
@@ -62,18 +63,6 @@ def optimize(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check_file(option: str, path: str | None, ending: str) -> None:
-    """Check that an output file can be written, before the optimization begins."""
-    if path is None:
-        return
-    if not path.endswith(ending):
-        raise InputProblem(f"{option}: '{path}' does not end in {ending}")
-    try:
-        target_of(path)
-    except OSError as error:
-        raise InputProblem(f"{option}: {error.strerror or error}") from None
-
-
 def _format_guesses(number: int) -> str:
     return "one guess" if number == 1 else f"{number} guesses"
 
@@ -101,16 +90,7 @@ def _describe_result(whole: Optimization, found: Found) -> str:
 
 
 def _write_motion(path: str, whole: Optimization, found: Found) -> None:
-    m = whole.m
-    header = {
-        "model": Path(whole.form.model).name,
-        "timestep": float(m.opt.timestep),
-        "every": 1,
-        "worlds": 1,
-        "nq": m.nq,
-        "nv": m.nv,
-        "nu": m.nu,
-    }
+    header = motion_header(whole.m, Path(whole.form.model).name, every=1, worlds=1)
     try:
         with TrajectoryWriter(path, header) as writer:
             writer.append({name: found.after.records[name][:, None] for name in whole.form.record})

@@ -11,13 +11,13 @@ import numpy as np
 
 from jaxsim.batch.program import BatchProgram, replicate
 from jaxsim.batch.scan import check_record
-from jaxsim.batch.trajectory import NotWrittenError, TrajectoryWriter
-from jaxsim.cli.input.controls import make_control
+from jaxsim.batch.trajectory import NotWrittenError, TrajectoryWriter, motion_header
+from jaxsim.cli.input.controls import initial_data, make_control
 from jaxsim.cli.input.resource_limits import (
     check_controls_fit,
     check_disk_space,
-    check_out_writable,
     check_states_fit,
+    check_writable,
 )
 from jaxsim.cli.progress import Progress, format_bytes
 from jaxsim.cli.summary import describe_rollout
@@ -26,7 +26,6 @@ from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
 from jaxsim.model.describe import describe
 from jaxsim.model.model import Model
-from jaxsim.physics.make_data import make_data, reset_data_keyframe
 
 _DEFAULT_RECORDED = ("time", "qpos", "qvel", "ctrl")
 _MOCAP_FIELDS = ("mocap_pos", "mocap_quat")
@@ -35,10 +34,12 @@ _CHUNK_STEPS = 10  # steps between returns to the host
 
 def run_rollout(args: argparse.Namespace) -> int:
     """Simulate many worlds of a model."""
-    check_out_writable(args)
+    check_writable("--out", args.out, ".npz")
+    if args.out is not None and args.every > args.steps:
+        raise InputProblem(f"--every {args.every}: the rollout has only {args.steps} steps")
     m = load_model(args.model, contacts=args.contacts)
     check_states_fit(args, m)
-    one = _initial_data(m, args.key)
+    one = initial_data(m, args.key)
     recorded = _recorded_fields(args, m, one) if args.out else ()
     check_disk_space(args, one, recorded)
     ctrl = make_control(args.ctrl, m, args.worlds, args.steps, args.seed)
@@ -82,16 +83,6 @@ def _simulate(args: argparse.Namespace, m: Model, program: BatchProgram, d: Data
         print(f"{'wrote':11} {args.out}: {writer.records} records of each world, {bytes_written}")
 
 
-def _initial_data(m: Model, key: str | None) -> Data:
-    d = make_data(m)
-    if key is None:
-        return d
-    try:
-        return reset_data_keyframe(m, d, key)
-    except ValueError as error:
-        raise InputProblem(f"--key: {error}") from None
-
-
 def _recorded_fields(args: argparse.Namespace, m: Model, one: Data) -> tuple[str, ...]:
     """Return the fields to record: those that define a motion, and those requested."""
     more = tuple(name.strip() for name in args.record.split(",") if name.strip())
@@ -111,14 +102,5 @@ def _thin_records(part, every: int) -> dict[str, np.ndarray]:
 def _writer(args: argparse.Namespace, m: Model):
     if args.out is None:
         return contextlib.nullcontext()
-    header = {
-        "model": Path(args.model).name,
-        "path": str(Path(args.model).resolve()),
-        "timestep": float(m.opt.timestep),
-        "every": args.every,
-        "worlds": args.worlds,
-        "nq": m.nq,
-        "nv": m.nv,
-        "nu": m.nu,
-    }
-    return TrajectoryWriter(args.out, header)
+    header = motion_header(m, Path(args.model).name, args.every, args.worlds)
+    return TrajectoryWriter(args.out, header | {"path": str(Path(args.model).resolve())})

@@ -18,7 +18,7 @@ from jaxsim.assets.source.resource import Resources
 from jaxsim.compile.expand.known_inertia import KnownInertia
 from jaxsim.compile.geometry.pose import FramePose
 from jaxsim.compile.identity import Identity, identities
-from jaxsim.compile.product_table import Products
+from jaxsim.compile.products import Products
 from jaxsim.compile.settings import Settings
 from jaxsim.errors import UNKNOWN_LOCATION, Problems, SourceLocation
 from jaxsim.model.derived import DAMPING_RATIO, LengthRanges
@@ -42,7 +42,7 @@ class ExpansionState:
 
 @dataclass(eq=False)
 class Compilation(Products):
-    """The state of one compilation: fields, objects, products (product_table.py), and caches.
+    """The state of one compilation: fields, objects, products (products.py), and caches.
 
     `fields` holds arrays and sizes under MuJoCo's mjModel names, in float64, int32 and bool; `opt`
     and `stat` hold options and statistics. For each kind of object ("body", "joint", "geom", ...),

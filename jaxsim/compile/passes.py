@@ -25,10 +25,9 @@ from jaxsim.compile.constraints.sensors import sensors
 from jaxsim.compile.constraints.tendons import tendons
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.expand.attach import attach, attach_keys
-from jaxsim.compile.expand.check_elements import check_written
+from jaxsim.compile.expand.check_elements import check_written, refuse_repeated_names
 from jaxsim.compile.expand.classes import classes
 from jaxsim.compile.expand.discard import discard_visual
-from jaxsim.compile.expand.duplicate_names import refuse_repeated_names
 from jaxsim.compile.expand.fuse import fuse_static
 from jaxsim.compile.expand.replicate import replicate_elements
 from jaxsim.compile.flex.flexes import flexes

@@ -5,7 +5,7 @@
 
 It needs the passes whose results it reads. It gives fields, named by their first word (`body` for
 `body_mass`; sizes belong to the objects they count), kinds of objects (`camera`), products
-(product_table.py), `opt`, `stat`, and `spec` for a change of the tree. The tests compare these
+(products.py), `opt`, `stat`, and `spec` for a change of the tree. The tests compare these
 declarations with a compiler run.
 """
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.control.motion import carry_results
-from jaxsim.control.solve.least_squares import value_and_jacobian
+from jaxsim.control.solve.levenberg_marquardt import value_and_jacobian
 from jaxsim.derivative.ctrl_limits import clip_controls, without_ctrl_clamp
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import Data

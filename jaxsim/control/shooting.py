@@ -13,7 +13,7 @@ from jax import lax
 
 from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
-from jaxsim.control.solve.relaxed_promotion import relaxed_promotion
+from jaxsim.control.solve.third_party import relaxed_promotion
 from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model

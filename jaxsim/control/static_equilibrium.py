@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.control.kinematics import INITIAL_DAMPING
 from jaxsim.control.motion import carry_results
 from jaxsim.control.problem import Problem
-from jaxsim.control.solve.least_squares import least_squares
+from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt
 from jaxsim.derivative.tangent import moved, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -79,7 +80,10 @@ def equilibrium(
         def residuals(x: jax.Array) -> jax.Array:
             return jnp.concatenate([accelerations(x), hold * x[:nv]])
 
-        return least_squares(residuals, x, iterations), None
+        end = levenberg_marquardt(
+            residuals, x, iterations=iterations, damping=INITIAL_DAMPING, uniform=True
+        )
+        return end.x, None
 
     # one program for both
     start = jnp.zeros(nx - nv + m.nu, dtype)

@@ -13,8 +13,8 @@ Named tasks are in `jaxsim.envs.tasks`. Adapters for other libraries are modules
 from jaxsim.envs.env import Env as Env
 from jaxsim.envs.masks import with_masks as with_masks
 from jaxsim.envs.randomization import randomize as randomize
-from jaxsim.envs.ranges import factor as factor
-from jaxsim.envs.ranges import shift as shift
+from jaxsim.envs.ranges.draw import factor as factor
+from jaxsim.envs.ranges.draw import shift as shift
 from jaxsim.envs.state import State as State
 from jaxsim.envs.vector import VectorEnv as VectorEnv
 from jaxsim.envs.wrap import Delayed as Delayed

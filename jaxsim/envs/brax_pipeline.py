@@ -23,7 +23,8 @@ from jaxsim.cache import bounded_cache
 from jaxsim.io.bridge import put_model
 from jaxsim.mjx.stages import make_data
 from jaxsim.model.data import Data
-from jaxsim.model.model import Model, Option
+from jaxsim.model.model import Model
+from jaxsim.model.option import Option
 from jaxsim.optional import require
 from jaxsim.physics import api
 

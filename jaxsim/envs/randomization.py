@@ -15,10 +15,11 @@ import jax.extend.core
 import numpy as np
 
 from jaxsim.envs.core.checks import check_keys
-from jaxsim.envs.ranges import ChangeFunction, Ranges, change_of
+from jaxsim.envs.ranges.change import ChangeFunction, Ranges, change_of
 from jaxsim.identify.parameter import INDEPENDENT
 from jaxsim.io.assemble import live_model
-from jaxsim.model.model import Model, Option
+from jaxsim.model.model import Model
+from jaxsim.model.option import Option
 from jaxsim.physics.constants.set_const import set_const
 from jaxsim.transforms.primitive import PHYSICS_P, program_of
 
@@ -97,7 +98,7 @@ def randomize(
     Args:
       m: the model.
       keys: random keys, one for each world, (worlds,).
-      change: ranges of physical parameters by name (ranges.py): `{"body:torso/mass": (0.8, 1.2)}`;
+      change: ranges of physical parameters by name (ranges/): `{"body:torso/mass": (0.8, 1.2)}`;
         or a function from the model and a key to new leaves by name: `{"geom_friction": ...}`.
       derive: whether `set_const` recomputes the constants that depend on the leaves.
 

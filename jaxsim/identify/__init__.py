@@ -1,5 +1,7 @@
 """System identification: fit parameters of a model to recorded motion (docs/identify.md)."""
 
+from jaxsim.control.solve.levenberg_marquardt import Solution as Solution
+from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt as levenberg_marquardt
 from jaxsim.identify.estimation import Fit as Fit
 from jaxsim.identify.estimation import fit as fit
 from jaxsim.identify.forms import Form as Form
@@ -16,8 +18,6 @@ from jaxsim.identify.parameter import Parameters as Parameters
 from jaxsim.identify.parameter import parameters as parameters
 from jaxsim.identify.residual import Problem as Problem
 from jaxsim.identify.residual import build_residual_fn as build_residual_fn
-from jaxsim.identify.search.least_squares import Solution as Solution
-from jaxsim.identify.search.least_squares import levenberg_marquardt as levenberg_marquardt
 from jaxsim.identify.search.statistics import Uncertainty as Uncertainty
 from jaxsim.identify.search.statistics import calculate_intervals as calculate_intervals
 from jaxsim.identify.search.statistics import uncertainty as uncertainty

@@ -12,12 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.batch.tiered_program import TieredProgram
-from jaxsim.escape import MAX_MESSAGE, line
-from jaxsim.identify.forms import Form
-from jaxsim.identify.parameter import Parameters
-from jaxsim.identify.parameter import parameters as make_parameters
-from jaxsim.identify.residual import Problem
-from jaxsim.identify.search.least_squares import (
+from jaxsim.control.solve.levenberg_marquardt import (
     Chart,
     Solution,
     begin_searches,
@@ -25,7 +20,12 @@ from jaxsim.identify.search.least_squares import (
     may_continue,
     solutions_of,
 )
-from jaxsim.identify.search.optimizers import minimize_with_optax, minimize_with_optimistix
+from jaxsim.escape import MAX_MESSAGE, line
+from jaxsim.identify.forms import Form
+from jaxsim.identify.parameter import Parameters
+from jaxsim.identify.parameter import parameters as make_parameters
+from jaxsim.identify.residual import Problem
+from jaxsim.identify.search.optimizers import minimize_problem_with_optimistix, minimize_with_optax
 from jaxsim.identify.search.statistics import (
     Uncertainty,
     intervals,
@@ -285,7 +285,7 @@ def _make_search(problem: Problem, optimizer: Any, iterations: int) -> _Search:
         return _in_one_call(jax.vmap(one))
     if hasattr(optimizer, "step") and hasattr(optimizer, "terminate"):
         solve = functools.partial(
-            minimize_with_optimistix, problem, optimizer, iterations=iterations
+            minimize_problem_with_optimistix, problem, optimizer, iterations=iterations
         )
         return _in_one_call(functools.partial(jax.lax.map, solve))
     raise ValueError(

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt
 from jaxsim.escape import line
 from jaxsim.identify.estimation import Fit, fit
 from jaxsim.identify.forms import Form
 from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.residual import Problem
-from jaxsim.identify.search.least_squares import levenberg_marquardt
 from jaxsim.identify.sequences import Sequence
 from jaxsim.model.model import Model
 from jaxsim.physics.arguments import check_count

@@ -16,17 +16,18 @@ import numpy as np
 
 from jaxsim.enums import WrapType
 from jaxsim.errors import SourceLocation, UnsupportedWarning
-from jaxsim.extend.registry import collider_keys, plugin_key
+from jaxsim.extend.plugin import Config, Plugin, settings_in
+from jaxsim.extend.registry import collider_keys, plugin_key, registered_plugins
 from jaxsim.io.capacity.capacity import with_capacity
 from jaxsim.io.capacity.prisms import prisms_under, prisms_under_elements
 from jaxsim.io.hull_tables import hull_tables
-from jaxsim.io.plugins import plugin_numbers
 from jaxsim.io.search_order import mesh_order, shell_order
 from jaxsim.io.unsupported import ElementLocations, unsupported_features
 from jaxsim.model.fields import Record
 from jaxsim.model.flex.tables import flex_tables
-from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.model import Model
 from jaxsim.model.motor import actuator_states
+from jaxsim.model.option import Option, Statistic
 from jaxsim.model.structure import HULLS_MOVED, Structure
 from jaxsim.model.switch.switches import Free, flags, free_fields, freeable
 from jaxsim.physics.collision.smooth import SMOOTHING_CUTOFF
@@ -73,7 +74,7 @@ def assemble(
     Warns:
       UnsupportedWarning: the physics cannot run this model; `make_data` will refuse it.
     """
-    fields = {**fields, **plugin_numbers(fields, plugins)}
+    fields = {**fields, **_plugin_numbers(fields, plugins)}
     sizes = {name: int(value) for name, value in fields.items() if _is_count(value)}
     leaves = {
         name: _convert_leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)
@@ -229,3 +230,50 @@ def _convert_table(value):
     if isinstance(value, np.ndarray) and value.ndim:
         return value
     return value.item() if isinstance(value, np.generic | np.ndarray) else value
+
+
+def _plugin_numbers(fields: _ModelTables, names: Sequence[str]) -> dict[str, Any]:
+    """Return the fields `plugin_state0`, `plugin_params`, and the addresses of the parameters.
+
+    Args:
+      fields: tables of the model.
+      names: name of the plugin of each instance; an unregistered plugin contributes nothing.
+
+    Raises:
+      ValueError: the parameters of a plugin are no real numbers.
+    """
+    known = registered_plugins()
+    start = np.zeros(int(fields["npluginstate"]))
+    params = [np.zeros(0)]
+    for name, at, adr, num in zip(
+        names,
+        fields["plugin_attradr"],
+        fields["plugin_stateadr"],
+        fields["plugin_statenum"],
+        strict=True,
+    ):
+        if name not in known:
+            params.append(np.zeros(0))
+            continue
+        config = settings_in(known[name], fields["plugin_attr"], at)
+        start[adr : adr + num] = np.asarray(known[name].state(config), float).ravel()
+        params.append(_flatten_params(known[name], config))
+    number = np.array([len(p) for p in params[1:]], np.int32)
+    return {
+        "plugin_state0": start,
+        "plugin_params": np.concatenate(params),
+        "npluginparam": int(number.sum()),
+        "plugin_paramadr": (np.cumsum(number) - number).astype(np.int32),
+        "plugin_paramnum": number,
+    }
+
+
+def _flatten_params(plugin: Plugin, config: Config) -> np.ndarray:
+    """Return the parameters of an instance as one vector."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(plugin.params(config))]
+    for leaf in leaves:
+        if leaf.dtype.kind not in "fiu":
+            raise ValueError(
+                f"plugin {plugin.name!r}: params: expected real numbers, got {leaf.dtype}"
+            )
+    return np.concatenate([np.zeros(0), *[leaf.astype(float).ravel() for leaf in leaves]])

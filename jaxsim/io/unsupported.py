@@ -12,7 +12,8 @@ stored.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from jaxsim.errors import SourceLocation
-from jaxsim.model.model import NO_CONTACTS, Model
+from jaxsim.model.model import Model
+from jaxsim.model.option import NO_CONTACTS
 from jaxsim.model.switch.clashes import find_clashes
 from jaxsim.physics.actuator import actuation, transmission
 from jaxsim.physics.collision import contacts

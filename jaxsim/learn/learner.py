@@ -168,10 +168,8 @@ def make_learner(
     sizes = {"agent_kwargs": {"activation": activation}}
     table = sizes["agent_kwargs"] if training.algorithm == "ppo" else sizes
     table["hidden_layer_sizes"] = layers
-    try:
+    with locations.blame("task"):
         env = RejaxEnv(worlds)
-    except ValueError as error:
-        raise locations.error("task", str(error)) from None
     kind: Any = ALGORITHMS[training.algorithm]
     parts = _columns(env, training, locations)
     algorithm = kind.create(env=env, num_envs=count, **sizes, **parts, **form)
@@ -207,10 +205,8 @@ def _columns(
     found = {}
     wanted = {"actor_obs": training.actor_obs or public, "critic_obs": training.critic_obs}
     for name, seen in wanted.items():
-        try:
+        with locations.blame(name):
             columns = tuple(env.columns(seen).tolist()) if seen else ()
-        except ValueError as error:
-            raise locations.error(name, str(error)) from None
         if seen and set(seen) != set(env.names):
             found[f"{name.removesuffix('_obs')}_columns"] = columns
     return found

@@ -24,7 +24,7 @@ import jax
 import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, target_of, write_whole
-from jaxsim.batch.trajectory import TrajectoryWriter, load_trajectory
+from jaxsim.batch.trajectory import TrajectoryWriter, load_trajectory, motion_header
 from jaxsim.envs.env import Env
 from jaxsim.errors import InputError, LocatedProblem, SourceLocation
 from jaxsim.io.config import SettingLocations, check_memory, config_text, read_config
@@ -393,17 +393,7 @@ def _best_of(scores: Scores) -> int:
 def write_motion(path: Path, run: Run, scores: Scores, seed: int, step: int) -> None:
     """Write the episodes of a seed, after `step` actions, for `jaxsim.load_trajectory`."""
     motion = {name: np.asarray(x[seed]) for name, x in scores.motion.items()}
-    m = run.env.m
-    header = {
-        "model": run.training.task,
-        "timestep": float(m.opt.timestep),
-        "every": run.env.repeat,
-        "worlds": motion["qpos"].shape[1],
-        "nq": m.nq,
-        "nv": m.nv,
-        "nu": m.nu,
-        "actions": step,
-        "seed": seed,
-    }
-    with TrajectoryWriter(path, header) as writer:
+    worlds = motion["qpos"].shape[1]
+    header = motion_header(run.env.m, run.training.task, run.env.repeat, worlds)
+    with TrajectoryWriter(path, header | {"actions": step, "seed": seed}) as writer:
         writer.append(motion)

@@ -11,7 +11,8 @@ import jax
 
 from jaxsim.envs.env import Env
 from jaxsim.envs.randomization import randomize
-from jaxsim.envs.ranges import change_of, factor, shift
+from jaxsim.envs.ranges.change import change_of
+from jaxsim.envs.ranges.draw import factor, shift
 from jaxsim.envs.tasks import TASKS, make
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.envs.wrap import Delayed, FrameStack, Noisy, Pushed, Wrapper
@@ -76,10 +77,8 @@ def make_worlds(
     given = _random_models(env.m, training, locations) if exploring else {}
     worlds: VectorEnv | Wrapper = VectorEnv(env, length=length, **given)
     if exploring and form.pushes:
-        try:
+        with locations.blame("worlds.pushes"):
             worlds = Pushed(worlds, form.pushes, form.push_every)
-        except ValueError as error:
-            raise locations.error("worlds.pushes", str(error)) from None
     if exploring and (form.obs_noise or form.action_noise):
         worlds = Noisy(worlds, form.obs_noise, form.action_noise)
     worlds = _add_delay(worlds, training, locations, exploring)
@@ -127,12 +126,10 @@ def _random_models(m: Model, training: Training, locations: SettingLocations) ->
                 raise locations.error(path, message) from None
     if not ranges:
         return {}
-    try:
+    with locations.blame("worlds.randomize", (ValueError, AttributeError)):
         change = change_of(m, ranges)
         if form.every_episode:
             return {"randomize": change}
         keys = jax.random.split(jax.random.key(training.seed), form.count)
         model, axes = randomize(m, keys, change)
-    except (ValueError, AttributeError) as error:
-        raise locations.error("worlds.randomize", str(error)) from None
     return {"model": model, "axes": axes}

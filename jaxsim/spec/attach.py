@@ -19,6 +19,7 @@ from jaxsim.spec.origin import Origin
 from jaxsim.spec.references import Name, definition, rename
 from jaxsim.spec.referrers import (
     REFERRING_SECTIONS,
+    WORLD,
     is_torn,
     names_defined_before,
     outside_references,
@@ -27,17 +28,7 @@ from jaxsim.spec.referrers import (
 from jaxsim.spec.tree import Tree
 
 # Sections whose elements are attached too, each after those that it may refer to.
-_SECTIONS = (
-    "deformable",
-    "tendon",
-    "contact",
-    "equality",
-    "actuator",
-    "sensor",
-    "custom",
-    "keyframe",
-)
-_WORLD: Name = ("body", "world")
+_SECTIONS = (*REFERRING_SECTIONS, "keyframe")
 _POSE = ("pos", "quat", "axisangle", "xyaxes", "zaxis", "euler")
 
 
@@ -114,7 +105,7 @@ def _take_part(child: Tree, part: SpecElement | None, prefix: str, suffix: str) 
             element.attrs["class"] = MAIN_CLASS
 
     # All names of the child are changed, those of its classes included.
-    names = {name for e in child.walk() if (name := definition(e))} - {_WORLD}
+    names = {name for e in child.walk() if (name := definition(e))} - {WORLD}
     names |= {("default", name) for name in _default_classes(child)}
     new = {(kind, name): prefix + name + suffix for kind, name in names}
     if not prefix + suffix:
@@ -225,7 +216,7 @@ def _elements_attached_with(child: Tree, inside: set[Name]) -> list[SpecElement]
 def _shared_names(names: set[Name]) -> set[Name]:
     """Return the names that exist in any case: the world, classes and assets."""
     kinds = ("default", "material", "texture", "mesh", "hfield", "plugin")
-    return {name for name in names if name == _WORLD or name[0] in kinds}
+    return {name for name in names if name == WORLD or name[0] in kinds}
 
 
 def _world_frame(child: Tree) -> SpecElement:

@@ -23,9 +23,9 @@ from jaxsim.mjcf.write import to_xml
 from jaxsim.spec.archive import STREAM_NAME, write_archive
 from jaxsim.spec.attach import attach_spec
 from jaxsim.spec.defaults import class_elements
-from jaxsim.spec.delete import delete
 from jaxsim.spec.element import SpecElement
 from jaxsim.spec.references import defined_kinds, rename
+from jaxsim.spec.referrers import delete
 from jaxsim.spec.tree import Tree
 from jaxsim.spelling import remedy
 

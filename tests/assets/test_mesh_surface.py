@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING, STAGE
 
-from jaxsim.assets.mesh import fit_primitive, hull, mass, normals, polygons, weld
+from jaxsim.assets.mesh import hull, mass, normals, polygons, weld
 from jaxsim.assets.mesh.surface import MeshSurface
 from jaxsim.assets.surface import Surface
+from jaxsim.compile.asset.mesh import mesh_geometry
 from jaxsim.enums import GeomType
 from jaxsim.errors import AssetError
 
@@ -16,25 +17,24 @@ SOUP_FACE = hull.convex_hull(BOX).face
 
 def test_welding_keeps_the_order_in_which_points_appear():
     corners = BOX[SOUP_FACE].reshape(-1, 3)
-    apart = Surface(corners, np.arange(len(corners)).reshape(-1, 3))
-    welded = weld.weld_vertices(apart)
-    assert len(welded.vertex) == 8
-    np.testing.assert_array_equal(welded.vertex[welded.face], BOX[SOUP_FACE])
-    first = [np.flatnonzero((corners == v).all(axis=1))[0] for v in welded.vertex]
+    vertex, index = weld.weld_vertices(corners)
+    assert len(vertex) == 8
+    np.testing.assert_array_equal(vertex[index], corners)
+    first = [np.flatnonzero((corners == v).all(axis=1))[0] for v in vertex]
     assert first == sorted(first)
 
 
 def test_welding_takes_zeros_of_both_signs_for_equal():
     vertex = np.array([[0.0, 1, 2], [-0.0, 1, 2], [0, 1, np.nextafter(2, 3)]])
-    assert len(weld.weld_vertices(Surface(vertex, np.array([[0, 1, 2]]))).vertex) == 2
+    assert len(weld.weld_vertices(vertex)[0]) == 2
 
 
 def test_welding_without_a_perfect_hash(monkeypatch):
     monkeypatch.setattr(weld, "_HASH_FACTORS", (0, 0, 0))  # all rows have the same number
     vertex = np.array([[1.0, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]])
-    welded = weld.weld_vertices(Surface(vertex, np.array([[0, 1, 3], [2, 3, 1]])))
-    np.testing.assert_array_equal(welded.vertex, vertex[[0, 1, 3]])
-    np.testing.assert_array_equal(welded.face, [[0, 1, 2], [0, 2, 1]])
+    welded, index = weld.weld_vertices(vertex)
+    np.testing.assert_array_equal(welded, vertex[[0, 1, 3]])
+    np.testing.assert_array_equal(index, [0, 1, 0, 2])
 
 
 @pytest.mark.parametrize("offset", [0.0, 10.0])
@@ -104,11 +104,11 @@ def test_polygons_of_a_box_are_its_sides():
 def test_a_box_fitted_to_its_own_inertia_is_itself():
     half = np.array([1.0, 2.0, 3.0])
     moments = np.array([13.0, 10.0, 5.0]) / 3
-    np.testing.assert_allclose(fit_primitive.inertia_box(moments), half, **ROUNDING)
-    assert fit_primitive.TO_INERTIA[GeomType.SPHERE](*half) == (2.0,)
-    assert fit_primitive.TO_INERTIA[GeomType.CAPSULE](*half) == (1.5, 2.25)
-    assert fit_primitive.AROUND_BOX[GeomType.SPHERE](*half) == (3.0,)
-    assert fit_primitive.AROUND_BOX[GeomType.CAPSULE](3.0, 3.0, 1.0) == (3.0, 0.0)
+    np.testing.assert_allclose(mesh_geometry.inertia_box(moments), half, **ROUNDING)
+    assert mesh_geometry.TO_INERTIA[GeomType.SPHERE](*half) == (2.0,)
+    assert mesh_geometry.TO_INERTIA[GeomType.CAPSULE](*half) == (1.5, 2.25)
+    assert mesh_geometry.AROUND_BOX[GeomType.SPHERE](*half) == (3.0,)
+    assert mesh_geometry.AROUND_BOX[GeomType.CAPSULE](3.0, 3.0, 1.0) == (3.0, 0.0)
 
 
 def test_the_hull_of_a_surface_is_found_only_when_it_is_asked_for():

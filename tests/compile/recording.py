@@ -10,8 +10,7 @@ import numpy as np
 
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.passes import PASSES
-from jaxsim.compile.product import Product
-from jaxsim.compile.product_table import Products
+from jaxsim.compile.products import Product, Products
 from jaxsim.spec import Spec
 
 PRODUCTS = {name: item for name, item in vars(Products).items() if isinstance(item, Product)}

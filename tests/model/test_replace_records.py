@@ -6,7 +6,8 @@ import pytest
 
 import jaxsim
 from jaxsim.model.data import Data
-from jaxsim.model.model import Model, Option
+from jaxsim.model.model import Model
+from jaxsim.model.option import Option
 
 BALL = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 .1"><freejoint/>
 <geom size=".1"/></body></worldbody></mujoco>"""

@@ -6,6 +6,7 @@ too, computes hulls and their polygons before it scales a mesh.
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
 
 import numpy as np
@@ -28,7 +29,11 @@ class MeshSurface:
 
     def __init__(self, surface: Surface, smooth: bool, maxhullvert: int, *, weld: bool = False):
         _check(surface)
-        self.source = weld_vertices(surface) if weld else surface
+        if weld:
+            vertex, index = weld_vertices(surface.vertex)
+            face = index[surface.face].astype(np.int32)
+            surface = dataclasses.replace(surface, vertex=vertex, face=face)
+        self.source = surface
         self.smooth = smooth
         self.maxhullvert = maxhullvert
 

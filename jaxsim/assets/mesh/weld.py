@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-
-from jaxsim.assets.surface import Surface
 
 # Odd multipliers that spread the bits of the three coordinates (Knuth's multiplicative hashing).
 _HASH_FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
 
-def weld_vertices(surface: Surface) -> Surface:
-    """Return the same faces over distinct vertices, in the order of their first occurrence."""
-    vertex = surface.vertex + 0.0  # removes negative zeros, which equal positive ones
+def weld_vertices(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return distinct vertices in the order of their first occurrence, and the index of each given
+    one among them.
+
+    Args:
+      vertex: (n, 3).
+    """
+    # the sum removes negative zeros, which equal positive ones
+    vertex = np.ascontiguousarray(vertex, np.float64) + 0.0
     first, label = _groups(vertex)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return dataclasses.replace(
-        surface,
-        vertex=vertex[first[order]],
-        face=rank[label][surface.face].astype(np.int32),
-    )
+    return vertex[first[order]], rank[label]
 
 
 def _groups(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

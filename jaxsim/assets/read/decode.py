@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from jaxsim.assets.read.decoder import decoder_of, extensions
+from jaxsim.assets.read.gmsh import read_gmsh_surface
 from jaxsim.assets.read.msh import read_msh
 from jaxsim.assets.read.obj import read_obj
 from jaxsim.assets.read.stl import read_stl
-from jaxsim.assets.read.volume import read_gmsh_surface
 from jaxsim.assets.source import data_uri
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError

@@ -1,4 +1,4 @@
-"""Table of the shapes given by a signed distance, with their settings.
+"""Table of the shapes given by a signed distance, with their settings, and the simple shapes.
 
 The compiler reads the settings of a plugin from it and generates its mesh. The physics uses
 
@@ -12,12 +12,14 @@ model, or arrays over several geoms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxsim.assets.sdf import bowl, gear, screw, torus
+from jaxsim.assets.sdf import gear, screw
+from jaxsim.assets.sdf.operations import AnyArray, Number, length, library
 from jaxsim.errors import AssetError
 
 
@@ -39,14 +41,72 @@ class SdfShape(NamedTuple):
     constants: Callable[..., tuple[float, ...]] = lambda *settings: settings
 
 
+# --- a spherical shell about the origin, open at the top ---
+
+
+def bowl(
+    x: AnyArray,
+    y: AnyArray,
+    z: AnyArray,
+    height: Number,
+    radius: Number,
+    thickness: Number,
+    rim: Number,
+) -> AnyArray:
+    """Return the signed distance from a sphere cut at z = `height`, thickened by `thickness` on
+    both sides.
+
+    The cut leaves a circular rim, the closest feature for points above the cone from the origin to
+    it.
+    """
+    xp = library(x)
+    rho = length(x, y)
+    from_rim = length(rho - rim, z - height)
+    from_sphere = xp.abs(length(rho, z) - radius)
+    return xp.where(height * rho < rim * z, from_rim, from_sphere) - thickness
+
+
+def _bowl_constants(height: float, radius: float, thickness: float) -> tuple[float, ...]:
+    """Return the settings, and the radius of the rim."""
+    return height, radius, thickness, math.sqrt(radius * radius - height * height)
+
+
+def _bowl_half_box(height: float, radius: float, thickness: float) -> tuple[float, float, float]:
+    """Return the half sizes of the box around the whole sphere."""
+    return (radius + thickness,) * 3
+
+
+def _bowl_fault(height: float, radius: float, thickness: float) -> str:
+    """Return a fault if the plane of the rim does not intersect the sphere, or ""."""
+    return (
+        "" if radius >= abs(height) else "radius must not be less than the absolute value of height"
+    )
+
+
+# --- a torus about the z axis ---
+
+
+def torus(x: AnyArray, y: AnyArray, z: AnyArray, radius1: Number, radius2: Number) -> AnyArray:
+    """Return the signed distance from a torus of radius `radius1`, whose tube has radius
+    `radius2`."""
+    return length(length(x, y) - radius1, z) - radius2
+
+
+def _torus_half_box(radius1: float, radius2: float) -> tuple[float, float, float]:
+    """Return the half sizes of the box around it."""
+    return radius1 + radius2, radius1 + radius2, radius2
+
+
+# --- the table ---
+
 SDF_SHAPES: dict[str, SdfShape] = {
     "mujoco.sdf.bolt": SdfShape({"radius": 0.26}, screw.bolt, screw.bolt_half_box),
     "mujoco.sdf.bowl": SdfShape(
         {"height": 0.4, "radius": 1.0, "thickness": 0.02},
-        bowl.bowl,
-        bowl.bowl_half_box,
-        bowl.bowl_fault,
-        bowl.bowl_constants,
+        bowl,
+        _bowl_half_box,
+        _bowl_fault,
+        _bowl_constants,
     ),
     "mujoco.sdf.gear": SdfShape(
         {"alpha": 0.0, "diameter": 2.8, "teeth": 25.0, "thickness": 0.2, "innerdiameter": -1.0},
@@ -56,9 +116,7 @@ SDF_SHAPES: dict[str, SdfShape] = {
         gear.gear_constants,
     ),
     "mujoco.sdf.nut": SdfShape({"radius": 0.26}, screw.nut, screw.nut_half_box),
-    "mujoco.sdf.torus": SdfShape(
-        {"radius1": 0.35, "radius2": 0.15}, torus.torus, torus.torus_half_box
-    ),
+    "mujoco.sdf.torus": SdfShape({"radius1": 0.35, "radius2": 0.15}, torus, _torus_half_box),
 }
 
 

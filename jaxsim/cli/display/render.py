@@ -5,14 +5,14 @@ import argparse
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.atomic_write import target_of, whole_file
-from jaxsim.cli.input.recorded_motion import model_file_of, read_motion
+from jaxsim.atomic_write import whole_file
+from jaxsim.cli.input.recorded_motion import read_motion, required_model_of
+from jaxsim.cli.input.resource_limits import check_writable
 from jaxsim.cli.progress import Progress
 from jaxsim.cli.user_error import InputProblem, convert_drawing_errors
 from jaxsim.enums import IntegratorType, SolverType
@@ -24,7 +24,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.optional import require
 from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.physics.make_data import make_data
 from jaxsim.view.browser.draw.poses import POSE_STATE_FIELDS
 from jaxsim.view.browser.motion import RecordedMotion, motion_of
 from jaxsim.view.camera import Camera
@@ -46,7 +46,8 @@ def render_file(args: argparse.Namespace) -> int:
         raise InputProblem("--model: goes with a motion; the model to draw is the first argument")
     out = Path(args.out or Path(args.file).with_suffix(".png"))
     _check_out(out)
-    source, motion = _read_source(args) if moving else (args.file, None)
+    motion = read_motion(args.file) if moving else None
+    source = args.file if motion is None else required_model_of(args.file, motion, args.model)
     m = _load_drawable(load_model(source), moving or (out.suffix in STILLS and not args.seconds))
     try:
         recorded = None if motion is None else motion_of(m, motion)
@@ -98,21 +99,7 @@ def _check_out(out: Path) -> None:
     require("PIL.Image", "render")
     if out.suffix == ".mp4":
         require("imageio_ffmpeg", "render")
-    try:
-        target_of(out)
-    except OSError as error:
-        raise InputProblem(f"--out: {error.strerror or error}") from None
-
-
-def _read_source(args: argparse.Namespace) -> tuple[str, Any]:
-    motion = read_motion(args.file)
-    found = model_file_of(args.file, motion, args.model)
-    if found is None:
-        raise InputProblem(
-            f"{args.file}: its model '{motion.header.get('model')}' is neither next to it nor in "
-            "the working directory; give it by --model MODEL.xml"
-        )
-    return found, motion
+    check_writable("--out", out)
 
 
 def _make_look(m: Model, source: str) -> Look:
@@ -170,13 +157,7 @@ def _make_drawing(
 def _simulate_worlds(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator[Data], int]:
     """Return the states of a model: the initial ones, and for a video those of a rollout with
     random controls."""
-    if args.key is None:
-        d = make_data(m)
-    else:
-        try:
-            d = reset_data_keyframe(m, make_data(m), args.key)
-        except ValueError as error:
-            raise InputProblem(f"--key: {error}") from None
+    d = initial_data(m, args.key)
     d = jax.tree.map(lambda x: jnp.broadcast_to(x, (args.worlds, *x.shape)), d)
     key = jax.random.key(args.seed)
     low = jnp.where(m.actuator_ctrllimited, m.actuator_ctrlrange[:, 0], -1)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from jaxsim.batch.trajectory import Trajectory
-from jaxsim.cli.input.recorded_motion import model_file_of, read_motion
+from jaxsim.cli.input.recorded_motion import read_motion, required_model_of
 from jaxsim.cli.user_error import InputProblem
 from jaxsim.errors import UnsupportedError
 from jaxsim.io.load import load_model
@@ -34,7 +34,9 @@ def view(args: argparse.Namespace) -> int:
     if not moving:
         _check_model_only(args)
     motion = read_motion(args.file) if moving else None
-    m = load_model(args.file if motion is None else _model_of(args, motion))
+    m = load_model(
+        args.file if motion is None else required_model_of(args.file, motion, args.model)
+    )
     if args.out is not None and motion is not None:
         return _write_page(args, m, motion)
     if not is_loopback(args.host):
@@ -102,16 +104,6 @@ def _open_page(
         print(f"cannot be simulated, only looked at:\n{error}", flush=True)
         return Viewer(m, contacts=False, **where)
     return Live(m, **where)
-
-
-def _model_of(args: argparse.Namespace, motion: Trajectory) -> str:
-    found = model_file_of(args.file, motion, args.model)
-    if found is None:
-        raise InputProblem(
-            f"{args.file}: its model '{motion.header.get('model')}' is neither next to it nor in "
-            "the working directory; give it by --model MODEL.xml"
-        )
-    return found
 
 
 def _write_page(args: argparse.Namespace, m: Model, motion: Trajectory) -> int:

@@ -1,4 +1,4 @@
-"""Controls of a rollout: random, zero, or from a file."""
+"""Initial world and controls of a rollout: random, zero, or from a file."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,11 +10,24 @@ import numpy as np
 from jaxsim.assets.read.npz import read_npz
 from jaxsim.cli.input.resource_limits import check_controls_file
 from jaxsim.cli.user_error import InputProblem
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.make_data import make_data, reset_data_keyframe
 
 _HOLD_SECONDS = (
     0.1  # seconds for which a random control is held; noise at every step hardly moves a robot
 )
+
+
+def initial_data(m: Model, key: str | None) -> Data:
+    """Return the initial world of a model, or the one of the keyframe that `--key` names."""
+    d = make_data(m)
+    if key is None:
+        return d
+    try:
+        return reset_data_keyframe(m, d, key)
+    except ValueError as error:
+        raise InputProblem(f"--key: {error}") from None
 
 
 @jax.tree_util.register_dataclass

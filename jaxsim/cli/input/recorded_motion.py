@@ -41,3 +41,14 @@ def model_file_of(path: str, motion: Trajectory, given: str | None) -> str | Non
     if isinstance(was_at, str):
         candidates.append(Path(was_at))
     return next((str(candidate) for candidate in candidates if candidate.is_file()), None)
+
+
+def required_model_of(path: str, motion: Trajectory, given: str | None) -> str:
+    """Return `model_file_of` a motion; InputProblem if there is none."""
+    found = model_file_of(path, motion, given)
+    if found is None:
+        raise InputProblem(
+            f"{path}: its model '{motion.header.get('model')}' is neither next to it nor in the "
+            "working directory; give it by --model MODEL.xml"
+        )
+    return found

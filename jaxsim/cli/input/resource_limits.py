@@ -1,9 +1,10 @@
-"""Reject runs that exceed the memory or the disk space, before they begin."""
+"""Reject runs that exceed the memory or the disk space, or cannot write, before they begin."""
 
 import argparse
 import os
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -61,15 +62,19 @@ def check_disk_space(args: argparse.Namespace, one: Data, recorded: Sequence[str
         )
 
 
-def check_out_writable(args: argparse.Namespace) -> None:
-    """Check that the file of the motion can be written."""
-    if args.out is None:
+def check_writable(option: str, path: str | Path | None, ending: str = "") -> None:
+    """Check that the file that an option names can be written.
+
+    Args:
+      option: the option, `--out`.
+      path: the file; None: it was not given.
+      ending: required ending of its name.
+    """
+    if path is None:
         return
-    if not args.out.endswith(".npz"):
-        raise InputProblem(f"--out: '{args.out}' does not end in .npz")
+    if not str(path).endswith(ending):
+        raise InputProblem(f"{option}: '{path}' does not end in {ending}")
     try:
-        target_of(args.out)
+        target_of(path)
     except OSError as error:
-        raise InputProblem(f"--out: {error.strerror or error}") from None
-    if args.every > args.steps:
-        raise InputProblem(f"--every {args.every}: the rollout has only {args.steps} steps")
+        raise InputProblem(f"{option}: {error.strerror or error}") from None

@@ -1,4 +1,4 @@
-"""Check elements before compilation: required attributes, and rules between attributes.
+"""Check elements before compilation: required attributes, rules between attributes, and names.
 
 A file is checked when it is read; elements made or changed in Python are checked here.
 """
@@ -10,6 +10,8 @@ import numpy as np
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.step import declare_pass
 from jaxsim.mjcf.rules import broken_rules
+from jaxsim.spec import SpecElement
+from jaxsim.spec.references import Name
 
 
 @declare_pass()
@@ -28,3 +30,23 @@ def check_written(c: Compilation) -> None:
         if element.row.rules:
             for broken in broken_rules(element.row, element.attrs.keys()):
                 c.fault(element, broken)
+
+
+@declare_pass(needs="read_settings")
+def refuse_repeated_names(c: Compilation) -> None:
+    """Report duplicate names that the assignment of ids cannot detect, as MuJoCo does.
+
+    Frames get no ids; discarded and fused elements are gone by then.
+    """
+    everything = c.settings.discardvisual or c.settings.fusestatic
+    first: dict[Name, SpecElement] = {}
+    for element in c.spec.walk():
+        if not (everything or element.tag == "frame"):
+            continue
+        kind, own = element.defined_kind, element.asset_name
+        if kind is None or own is None:
+            continue
+        known = first.setdefault((kind, own), element)
+        if known is not element:
+            message = f"a {kind} named '{own}' exists already (first at {known.place})"
+            c.fault(element, f"{message}; rename one of them")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim.assets.builtin.lattice import LatticePoints
+from jaxsim.assets.mesh.weld import weld_vertices
 from jaxsim.assets.read.decode import extension, read_surface
 from jaxsim.assets.read.gmsh import GMSH_MAGIC, read_gmsh
-from jaxsim.assets.read.obj_lines import read_obj_lines
+from jaxsim.assets.read.obj import read_obj_lines
 from jaxsim.assets.surface import Surface
 from jaxsim.compile.asset.files import read_asset
 from jaxsim.compile.asset.mesh.meshes import mesh_of
@@ -67,12 +68,12 @@ def _read(c: Compilation, source: SpecElement, e: SpecElement) -> LatticePoints 
     if data is not None and dim == 1 and extension(file) == ".obj":
         vertex, line = read_obj_lines(data)
         if len(line):
-            vertex, place = _weld_points(vertex)
+            vertex, place = weld_vertices(vertex)
             return LatticePoints(1, _to_asset_frame(source, vertex), place[line])
     if source.tag == "mesh":
         return _read_mesh_asset(c, e, source)
     surface = read_surface(file, data or b"", source.own("content_type"))
-    vertex, place = _weld_points(surface.vertex)
+    vertex, place = weld_vertices(surface.vertex)
     return _select_elements(c, e, vertex, place[surface.face], surface)
 
 
@@ -122,11 +123,3 @@ def _to_asset_frame(source: SpecElement, vertex: np.ndarray) -> np.ndarray:
     moved = vertex if pos is None else vertex - pos
     back = quat_conjugate(quat_normalize(np.array(IDENTITY if quat is None else quat, float)))
     return quat_rotate(back, moved) * (1.0 if scale is None else scale)
-
-
-def _weld_points(vertex: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices without repeats, in order of their first use, and the index of each."""
-    _, first, inverse = np.unique(vertex, axis=0, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), int)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return vertex[np.sort(first)], rank[inverse.ravel()]

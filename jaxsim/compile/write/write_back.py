@@ -25,7 +25,6 @@ from jaxsim.compile.write.appearance import (
 )
 from jaxsim.compile.write.changes import Changes, differ
 from jaxsim.compile.write.flatten import flatten_spec
-from jaxsim.compile.write.flexes import FLEX_FIELDS, write_flexes
 from jaxsim.compile.write.frames import write_frames, write_fromto
 from jaxsim.compile.write.model import (
     KEY_FIELDS,
@@ -37,11 +36,13 @@ from jaxsim.compile.write.model import (
 from jaxsim.compile.write.parts import (
     ACTUATOR_FIELDS,
     COPIED_FIELDS,
+    FLEX_FIELDS,
     GEOM_FIELDS,
     set_if_there,
     write_actuators,
     write_copies,
     write_equalities,
+    write_flexes,
     write_geoms,
     write_inertia,
     write_joints,

@@ -210,26 +210,21 @@ def _begin_ilqr(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carri
 
 
 def _ilqr(
-    whole: Optimization,
-    num_iterations: int,
-    m: Model,
-    problem: Problem,
-    now: Carried,
-    key: jax.Array,
+    whole: Optimization, iterations: int, m: Model, problem: Problem, now: Carried, key: jax.Array
 ) -> Carried:
     found = ilqr(
         m,
         whole.d,
         now["ctrl"],
         problem,
-        iterations=num_iterations,
+        iterations=iterations,
         tolerance=whole.form.ilqr.tolerance,
         regularization=now["mu"],
     )
     return {
         "ctrl": found.ctrl,
         "cost": found.cost,
-        "ended": found.iterations < num_iterations,
+        "ended": found.iterations < iterations,
         "mu": found.regularization,
     }
 
@@ -251,12 +246,7 @@ def _begin_pieces(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Car
 
 
 def _run_multiple_shooting(
-    whole: Optimization,
-    num_iterations: int,
-    m: Model,
-    problem: Problem,
-    now: Carried,
-    key: jax.Array,
+    whole: Optimization, iterations: int, m: Model, problem: Problem, now: Carried, key: jax.Array
 ) -> Carried:
     d, form = whole.d, whole.form.multiple_shooting
     states = jax.vmap(lambda rows: d.replace(**rows))(now["states"])
@@ -267,14 +257,14 @@ def _run_multiple_shooting(
         problem,
         nodes=form.nodes,
         states=states,
-        iterations=num_iterations,
+        iterations=iterations,
         tolerance=form.tolerance,
         regularization=now["mu"],
     )
     return {
         "ctrl": found.ctrl,
         "cost": found.cost,
-        "ended": found.iterations < num_iterations,
+        "ended": found.iterations < iterations,
         "mu": found.regularization,
         "states": {name: getattr(found.states, name) for name in _SEARCH_STATE_FIELDS},
         "gains": found.gains,
@@ -292,19 +282,14 @@ def _begin_shots(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Carr
 
 
 def _run_shooting(
-    whole: Optimization,
-    num_iterations: int,
-    m: Model,
-    problem: Problem,
-    now: Carried,
-    key: jax.Array,
+    whole: Optimization, iterations: int, m: Model, problem: Problem, now: Carried, key: jax.Array
 ) -> Carried:
     found = shoot(
         m,
         whole.d,
         now["last"],
         problem,
-        iterations=num_iterations,
+        iterations=iterations,
         optimizer=_adam(whole),
         memory=now["memory"],
     )
@@ -322,7 +307,7 @@ def _begin_samples(whole: Optimization, guesses: np.ndarray, judge: Judge) -> Ca
 def _samples(
     name: str,
     whole: Optimization,
-    num_iterations: int,
+    iterations: int,
     m: Model,
     problem: Problem,
     now: Carried,
@@ -338,7 +323,7 @@ def _samples(
         key,
         steps=whole.steps,
         samples=form.samples,
-        iterations=num_iterations,
+        iterations=iterations,
         sigma=now["sigma"],
         interpolation=form.interpolation,
         **own,

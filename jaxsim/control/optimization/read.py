@@ -1,7 +1,6 @@
 """Read an optimization file into a model, a start, a problem and guesses; errors have their
 lines."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +15,7 @@ from jaxsim.control.problem import Problem, Residual, Term
 from jaxsim.control.sampling import half_range, spline
 from jaxsim.enums import IntegratorType
 from jaxsim.envs import tasks
-from jaxsim.io.config import SettingLocations, check_memory, is_file, read_config
-from jaxsim.io.config.toml_lines import Path as KeyPath
+from jaxsim.io.config import SettingLocations, check_memory, read_config
 from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
 from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index
@@ -27,7 +25,6 @@ from jaxsim.spelling import remedy
 
 _TASK_PREFIX = "task:"
 MAX_LISTED = 1000  # limit on the numbers of pieces that a message lists
-Find = Callable[[Model, str], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,8 @@ def read_optimization(file: str | Path, changes: tuple[str, ...] = ()) -> Optimi
     check_memory(locations, _memory_needs(m, form, steps))
     found = Optimization(form, locations, m, _stages(loaded, form), d, problem, steps, goal)
     for name in form.guess.ctrl:
-        _index(locations, ("guess", "ctrl", name), ctrl_index, m, name)
+        with locations.blame(("guess", "ctrl", name)):
+            ctrl_index(m, name)
     found.controls()
     return found
 
@@ -143,16 +141,12 @@ def _memory_needs(m: Model, form: OptimizationForm, steps: int) -> dict[str, flo
 
 def _model(form: OptimizationForm, locations: SettingLocations) -> Model:
     if form.model.startswith(_TASK_PREFIX):
-        try:
+        with locations.blame("model"):
             m = tasks.make(form.model.removeprefix(_TASK_PREFIX)).m
-        except ValueError as error:
-            raise locations.error("model", str(error)) from None
         if any(form.smooth):
             raise locations.error("smooth", "not possible with the model of a task; name a file")
     else:
-        path = locations.folder / form.model
-        if not is_file(path):
-            raise locations.error("model", f"there is no file {str(path)[:200]!r}")
+        path = locations.existing_file("model", form.model)
         # smooth contacts need a larger contact capacity
         m = load_model(path, contacts=form.contacts, smooth=max(form.smooth, default=None))
     opt = m.opt
@@ -198,10 +192,8 @@ def _cost(
     m: Model, cost: CostForm, path: str, locations: SettingLocations
 ) -> tuple[Quantity, Quantity | None]:
     def named_quantity(key: str, text: str) -> Quantity:
-        try:
+        with locations.blame(f"{path}.{key}"):
             return quantity(m, text, locations.folder)
-        except ValueError as error:
-            raise locations.error(f"{path}.{key}", str(error)) from None
 
     return named_quantity("of", cost.of), None if cost.minus is None else named_quantity(
         "minus", cost.minus
@@ -228,7 +220,8 @@ def _start(
         keep = tuple(n for n in results if getattr(default, n) is not None)
     d = make_data(m, keep=(*keep, "ctrl"))
     if form.start.key is not None:
-        d = _key_frame(m, d, form.start.key, "start.key", locations)
+        with locations.blame("start.key"):
+            d = reset_data_keyframe(m, d, form.start.key)
     qpos, qvel = np.array(d.qpos), np.array(d.qvel)
     for kind, values, find, into in (
         ("qpos", form.start.qpos, qpos_index, qpos),
@@ -236,35 +229,20 @@ def _start(
     ):
         for name, numbers in values.items():
             path = ("start", kind, name)
-            index = _index(locations, path, find, m, name)
+            with locations.blame(path):
+                index = find(m, name)
             if len(numbers) != len(index):
                 raise locations.error(path, f"needs {len(index)} numbers, got {len(numbers)}")
             into[index] = numbers
     return d.replace(qpos=jnp.asarray(qpos), qvel=jnp.asarray(qvel))
 
 
-def _key_frame(m: Model, d: Data, key: str, path: str, locations: SettingLocations) -> Data:
-    try:
-        return reset_data_keyframe(m, d, key)
-    except ValueError as error:
-        raise locations.error(path, str(error)) from None
-
-
 def _goal(m: Model, d: Data, form: OptimizationForm, locations: SettingLocations) -> Data | None:
     key = form.multiple_shooting.line_to
     if key is None:
         return None
-    return _key_frame(m, d, key, "multiple_shooting.line_to", locations)
-
-
-def _index(
-    locations: SettingLocations, path: KeyPath, find: Find, m: Model, name: str
-) -> np.ndarray:
-    try:
-        index: np.ndarray = find(m, name)
-    except ValueError as error:
-        raise locations.error(path, str(error)) from None
-    return index
+    with locations.blame("multiple_shooting.line_to"):
+        return reset_data_keyframe(m, d, key)
 
 
 def _term(
@@ -282,7 +260,7 @@ def _term(
     if len(cost.target) not in (0, size):
         raise locations.error(f"{path}.target", f"needs {size} numbers, got {len(cost.target)}")
     target = np.array(cost.target) if cost.target else np.zeros(size)
-    try:
+    with locations.blame(f"{path}.parameters"):  # their number
         return Term(
             cost.name,
             _residual(of, minus, target),
@@ -291,8 +269,6 @@ def _term(
             norm=cost.norm,
             parameters=cost.parameters,
         )
-    except ValueError as error:  # the number of its parameters
-        raise locations.error(f"{path}.parameters", str(error)) from None
 
 
 def _residual(of: Quantity, minus: Quantity | None, target: np.ndarray) -> Residual:
@@ -311,7 +287,8 @@ def _limits(
     lower, upper = np.full(m.nu, -np.inf), np.full(m.nu, np.inf)
     for name, numbers in form.limits.items():
         path = ("limits", name)
-        index = _index(locations, path, ctrl_index, m, name)
+        with locations.blame(path):
+            index = ctrl_index(m, name)
         if len(numbers) != 2 or not numbers[0] <= numbers[1]:
             raise locations.error(path, f"expected [least, most], got {list(numbers)}")
         lower[index], upper[index] = numbers

@@ -1,1 +1,1 @@
-"""Small numerical problems: a box, a Riccati equation, least squares, the backward pass of iLQR."""
+"""Small numerical problems: a Riccati equation, least squares, the backward pass of iLQR."""

@@ -5,10 +5,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxsim.control.solve.relaxed_promotion import relaxed_promotion
+from jaxsim.control.solve.levenberg_marquardt import Solution
+from jaxsim.control.solve.third_party import minimize_with_optimistix
 from jaxsim.identify.residual import Problem
-from jaxsim.identify.search.least_squares import Solution
-from jaxsim.optional import require
 
 
 def minimize_with_optax(residual, optimizer: Any, x: jax.Array, *, iterations: int) -> Solution:
@@ -47,7 +46,7 @@ def minimize_with_optax(residual, optimizer: Any, x: jax.Array, *, iterations: i
     )
 
 
-def minimize_with_optimistix(
+def minimize_problem_with_optimistix(
     problem: Problem, solver: Any, x: jax.Array, *, iterations: int
 ) -> Solution:
     """Minimize by a least-squares solver of optimistix.
@@ -58,7 +57,6 @@ def minimize_with_optimistix(
       x: the start, (size,).
       iterations: maximal number of iterations.
     """
-    optimistix = require("optimistix", "identify")
 
     # the derivative of the rows is that of the problem in all modes of differentiation
     @jax.custom_jvp
@@ -70,22 +68,4 @@ def minimize_with_optimistix(
         r, J = problem.jacobian(*primals)
         return r, J @ tangents[0]
 
-    with relaxed_promotion():
-        found = optimistix.least_squares(
-            lambda x, _: residual(x),
-            solver,
-            x,
-            options={"jac": "fwd"},
-            max_steps=iterations,
-            throw=False,
-        )
-    r = problem.residual(found.value)
-    cost = 0.5 * jnp.sum(r * r)
-    return Solution(
-        found.value,
-        jnp.where(jnp.isfinite(cost), cost, jnp.inf),
-        jnp.full((iterations,), jnp.nan, x.dtype),
-        jnp.asarray(found.stats["num_steps"], jnp.int32),
-        found.result == optimistix.RESULTS.successful,
-        None,
-    )
+    return minimize_with_optimistix(residual, solver, x, iterations=iterations, extra="identify")

@@ -16,7 +16,7 @@ from jaxsim.identify.sequences import Sequence
 from jaxsim.identify.study.form import DataForm, ParameterForm, Study
 from jaxsim.identify.study.initial_state import first_state
 from jaxsim.identify.timeseries import TimeSeries, read_series
-from jaxsim.io.config import SettingLocations, check_memory, is_file, read_config
+from jaxsim.io.config import SettingLocations, check_memory, read_config
 from jaxsim.io.load import load_model
 from jaxsim.model.model import Model
 from jaxsim.physics.make_data import make_data, reset_data_keyframe
@@ -81,10 +81,8 @@ def read_study(
     for table, sequences in (("data", data), ("held", held)):
         for i, sequence in enumerate(sequences):
             entry = (table, min(i, len(getattr(study, table)) - 1))
-            try:
+            with locations.blame(entry):
                 problem = Problem(m, found, sequence)
-            except ValueError as error:
-                raise locations.error(entry, str(error)) from None
             check_memory(locations, _memory_needs(problem, study))
     return Reading(study, m, found, data, held)
 
@@ -102,9 +100,7 @@ def _memory_needs(problem: Problem, study: Study) -> dict[str, float]:
 
 
 def _model(study: Study, locations: SettingLocations) -> Model:
-    path = locations.folder / study.model
-    if not is_file(path):
-        raise locations.error("model", f"there is no file '{_shorten_path(path)}'")
+    path = locations.existing_file("model", study.model)
     try:
         m = load_model(path, free=study.free)
     except InputError:
@@ -130,15 +126,11 @@ def _files(locations: SettingLocations, form: DataForm) -> tuple[Path, ...]:
 def _parameters(m: Model, study: Study, locations: SettingLocations) -> Parameters:
     forms: dict[str, Form] = {}
     for name, form in study.parameters.items():
-        try:
+        with locations.blame(("parameters", name), (ValueError, TypeError)):
             forms[name] = _form(form)
             parameters(m, {name: forms[name]})
-        except (ValueError, TypeError) as error:
-            raise locations.error(("parameters", name), str(error)) from None
-    try:
+    with locations.blame("parameters"):
         return parameters(m, forms)
-    except ValueError as error:
-        raise locations.error("parameters", str(error)) from None
 
 
 def _form(form: ParameterForm) -> Form:
@@ -196,7 +188,7 @@ def _sequence(
     sigma = _sigmas(
         common, at, form, counted, [n for n in names if not n.startswith(_CONTROL_PREFIX)]
     )
-    try:
+    with locations.blame(at):
         return Sequence(
             measured[0] if len(measured) == 1 else measured,
             ctrl=ctrl,
@@ -207,8 +199,6 @@ def _sequence(
             start=form.start,
             name=paths[0].stem,
         )
-    except ValueError as error:
-        raise locations.error(at, str(error)) from None
 
 
 def _measured_signals(
@@ -293,16 +283,8 @@ def _read_initial_state(m: Model, form: DataForm, measured: list[TimeSeries], be
 def _series(
     locations: SettingLocations, at: tuple[str | int, ...], path: Path, columns: dict[str, str]
 ) -> TimeSeries:
-    try:
-        return read_series(path, columns)
-    except OSError as error:
-        raise locations.error(
-            at, f"'{_shorten_path(path)}' cannot be read: {error.strerror}"
-        ) from None
-    except ValueError as error:
-        raise locations.error(at, str(error)) from None
-
-
-def _shorten_path(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    with locations.blame(at):
+        try:
+            return read_series(path, columns)
+        except OSError as error:
+            raise ValueError(f"{str(path)[:200]!r} cannot be read: {error.strerror}") from None

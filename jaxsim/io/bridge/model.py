@@ -11,7 +11,8 @@ from jaxsim.extend.registry import engine_plugin
 from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.io.bridge.mjx_arguments import check_choices, move_to_device
 from jaxsim.model.derived import STATISTICS
-from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.model import Model
+from jaxsim.model.option import Option, Statistic
 from jaxsim.model.serialization.name_text import NAME_TABLES
 from jaxsim.model.switch.switches import Free
 from jaxsim.physics.arguments import check_capacity, check_smooth

@@ -8,7 +8,8 @@ import numpy as np
 
 from jaxsim.enums import GeomType
 from jaxsim.io.capacity.initial_poses import GeomBoxes, gap_between_boxes, may_touch
-from jaxsim.model.model import NO_CONTACTS, Model
+from jaxsim.model.model import Model
+from jaxsim.model.option import NO_CONTACTS
 from jaxsim.physics.collision.candidates.default_capacity import DEFAULT_REST_POINTS, REST_POINTS
 from jaxsim.physics.collision.candidates.pairs import known_pairs
 

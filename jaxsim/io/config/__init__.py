@@ -2,7 +2,6 @@
 
 from jaxsim.io.config.memory import check_memory as check_memory
 from jaxsim.io.config.read import SettingLocations as SettingLocations
-from jaxsim.io.config.read import is_file as is_file
+from jaxsim.io.config.read import config_text as config_text
 from jaxsim.io.config.read import read_config as read_config
 from jaxsim.io.config.read import setting as setting
-from jaxsim.io.config.text import config_text as config_text

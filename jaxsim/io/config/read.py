@@ -1,4 +1,4 @@
-"""Configurations: TOML files parsed into dataclasses; every error gives the line.
+"""Configurations: TOML files parsed into dataclasses and written; every error gives the line.
 
 The schema of a file is a frozen dataclass, a form; its fields declare type, default and range:
 
@@ -14,12 +14,14 @@ raised together.
 """
 
 import dataclasses
+import json
 import math
 import re
 import tomllib
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +36,7 @@ _FormT = TypeVar("_FormT")
 _MAX_FILE_BYTES = 2**24  # size limit of a file
 MAX_INT = 2**63 - 1  # largest integer that TOML requires
 _MAX_QUOTED_CHARS = 120  # characters of a value or a name that a message repeats
+_MAX_PATH_CHARS = 200  # characters of the path of a file that a message repeats
 
 TYPE_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 TYPE_WORDS |= {tuple: "a list", dict: "a table"}
@@ -120,10 +123,34 @@ class SettingLocations:
         name = path if isinstance(path, str) else _name(path)
         return ConfigError(LocatedProblem(self.locate(path), f"{name}: {message}"))
 
+    @contextmanager
+    def blame(
+        self,
+        path: str | KeyPath,
+        kinds: type[Exception] | tuple[type[Exception], ...] = ValueError,
+    ) -> Iterator[None]:
+        """Raise the errors of a block, `with locations.blame("smooth"): ...`, as errors of a
+        setting."""
+        try:
+            yield
+        except kinds as error:
+            raise self.error(path, str(error)) from None
+
     @property
     def folder(self) -> Path:
         """Return the folder of the file, to which its paths are relative."""
         return Path(self.file).parent
+
+    def existing_file(self, path: str | KeyPath, name: str) -> Path:
+        """Return the file that a setting names; raise ConfigError if there is none."""
+        file = self.folder / name
+        try:
+            exists = file.is_file()
+        except (OSError, ValueError):  # the name is too long, or has a null byte
+            exists = False
+        if not exists:
+            raise self.error(path, f"there is no file {str(file)[:_MAX_PATH_CHARS]!r}")
+        return file
 
 
 def read_config(
@@ -162,14 +189,6 @@ def read_config(
     if reader.faults:
         raise ConfigError(reader.faults)
     return typing.cast(_FormT, settings), locations
-
-
-def is_file(path: Path) -> bool:
-    """Return whether a file exists; False for names that no file system allows."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # too long, or with a null byte
-        return False
 
 
 def _read_text(file: str | Path, name: str) -> str:
@@ -340,3 +359,40 @@ class _Reader:
 
     def wrong(self, path: KeyPath, message: str) -> None:
         self.faults.append(LocatedProblem(self.locations.locate(path), f"{_name(path)}: {message}"))
+
+
+def config_text(settings: Any) -> str:
+    """Return settings as TOML text, which `read_config` can parse; settings that are None are left
+    out."""
+    return "\n".join(_toml_lines(settings, ())) + "\n"
+
+
+def _toml_lines(settings: Any, path: tuple[str, ...]) -> Iterator[str]:
+    """Yield the lines of a table: its values first, then its tables."""
+    values: dict[str, Any] = dict(settings) if isinstance(settings, dict) else vars(settings)
+    values = {name: value for name, value in values.items() if value is not None}
+    tables = {n: v for n, v in values.items() if isinstance(v, dict) or _is_form(v)}
+    arrays = {n: v for n, v in values.items() if isinstance(v, tuple) and v and _is_form(v[0])}
+    for name, value in values.items():
+        if name not in tables and name not in arrays:
+            yield f"{_toml_key(name)} = {_toml_value(value)}"
+    for name, each in [*((n, (v,)) for n, v in tables.items()), *arrays.items()]:
+        header = ".".join(_toml_key(part) for part in (*path, name))
+        for table in each:
+            yield f"\n[[{header}]]" if name in arrays else f"\n[{header}]"
+            yield from _toml_lines(table, (*path, name))
+
+
+def _is_form(value: Any) -> bool:
+    return dataclasses.is_dataclass(value)
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    # JSON's strings, numbers and booleans are valid TOML, except for non-finite numbers.
+    return str(value) if isinstance(value, float) else json.dumps(value)

@@ -30,7 +30,8 @@ from flax import serialization
 from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Contact, Data, SolverStat
 from jaxsim.model.fields import Record, brief_value
-from jaxsim.model.model import Model, Option, Statistic
+from jaxsim.model.model import Model
+from jaxsim.model.option import Option, Statistic
 from jaxsim.model.switch.hulls import hulls_differ
 
 _RecordT = TypeVar("_RecordT", bound=Record)

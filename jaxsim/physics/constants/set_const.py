@@ -16,7 +16,8 @@ from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.derived import AUTOMATIC_LENGTH, STATISTICS
 from jaxsim.model.initial import mocap_bodies
-from jaxsim.model.model import Model, Statistic
+from jaxsim.model.model import Model
+from jaxsim.model.option import Statistic
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.transmission import (
     SUPPORTED_TRANSMISSIONS,

@@ -1,22 +1,30 @@
 """Replay of a recorded motion on a page: time line, play, speed, and selection of worlds."""
 
+import functools
 import math
 import threading
 import time
 from collections.abc import Iterable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.errors import UnsupportedError
+from jaxsim.model.allocate import check_supported
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.api import forward
+from jaxsim.physics.make_data import make_data
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.framing import around_motion
 from jaxsim.view.browser.motion import Recorded, RecordedMotion, motion_of
 from jaxsim.view.browser.panel.fault import stop_message
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
-from jaxsim.view.browser.recompute_contacts import Recall
 from jaxsim.view.browser.server import DEFAULT_HOST, Balls
+from jaxsim.view.browser.simulation import kept_fields
 from jaxsim.view.browser.viewer import Viewer
 
 _REPLAY_SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5", "10")
@@ -63,7 +71,7 @@ class Replay:
         self._first = 0
         self._number = self.motion.num_shown(worlds, _MAX_REPLAY_WORLDS)
         self._news, self._ending = threading.Event(), False
-        self._recall = Recall(m)
+        self._recall = _Recall(m)
         where: dict[str, Any] = {"port": port, "host": host, "names": names}
         self.viewer = Viewer(m, ghosts=ghosts, contacts=self._recall.possible, **where)
         try:
@@ -195,3 +203,40 @@ class Replay:
             f"**{self.now:.3f} s** · record {record + 1} of {motion.records} · "
             f"{self._number} of {motion.worlds} worlds"
         )
+
+
+class _Recall:
+    """Program that evaluates worlds at recorded states.
+
+    Args:
+      m: the model.
+
+    Attributes:
+      possible: whether the model can be simulated.
+    """
+
+    def __init__(self, m: Model):
+        self._m = m
+        self._program = jax.jit(jax.vmap(forward, (None, 0)))
+        try:
+            check_supported(m)
+        except UnsupportedError:
+            self.possible = False
+        else:
+            self.possible = True
+
+    @functools.cached_property
+    def _start(self) -> Data:
+        return make_data(self._m, keep=kept_fields())
+
+    def of(self, state: dict[str, np.ndarray]) -> Data:
+        """Return the worlds at a state with their contacts, and the forces that follow from it.
+
+        Args:
+          state: fields of Data by name, (worlds, ...); missing ones have their initial values.
+        """
+        number = len(state["qpos"])
+        start = jax.tree.map(lambda x: jnp.broadcast_to(x, (number, *x.shape)), self._start)
+        given = {name: jnp.asarray(x, getattr(start, name).dtype) for name, x in state.items()}
+        found: Data = self._program(self._m, start.replace(**given))
+        return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from jaxsim.assets.mesh.fit_primitive import AROUND_BOX, TO_INERTIA, inertia_box
 from jaxsim.compile.context import Compilation
 from jaxsim.compile.geometry.element_pose import pose_of
 from jaxsim.compile.geometry.pose import FramePose, identity_pose
@@ -13,6 +14,31 @@ from jaxsim.compile.geometry.shape import Geometry, check_size, unknown_geometry
 from jaxsim.enums import GeomType
 from jaxsim.math.quaternion import IDENTITY
 from jaxsim.spec import SpecElement
+
+_FitFunction = Callable[[float, float, float], tuple[float, ...]]
+
+# From the half sizes of the box with the mesh's inertia: intermediate cross sections and volume.
+TO_INERTIA: dict[GeomType, _FitFunction] = {
+    GeomType.SPHERE: lambda x, y, z: ((x + y + z) / 3,),
+    GeomType.CAPSULE: lambda x, y, z: ((x + y) / 2, max(0.0, z - (x + y) / 4)),
+    GeomType.CYLINDER: lambda x, y, z: ((x + y) / 2, z),
+    GeomType.ELLIPSOID: lambda x, y, z: (x, y, z),
+    GeomType.BOX: lambda x, y, z: (x, y, z),
+}
+
+# From the half sizes of the bounding box: the smallest shape whose own box contains it.
+AROUND_BOX: dict[GeomType, _FitFunction] = {
+    GeomType.SPHERE: lambda x, y, z: (max(x, y, z),),
+    GeomType.CAPSULE: lambda x, y, z: (max(x, y), max(0.0, z - max(x, y))),
+    GeomType.CYLINDER: lambda x, y, z: (max(x, y), z),
+    GeomType.ELLIPSOID: lambda x, y, z: (x, y, z),
+    GeomType.BOX: lambda x, y, z: (x, y, z),
+}
+
+
+def inertia_box(moments: np.ndarray) -> np.ndarray:
+    """Return the half sizes of the box with these principal moments per mass [m^2], (3,)."""
+    return np.sqrt(np.maximum(0.0, 1.5 * (moments.sum() - 2 * moments)))
 
 
 def mesh_geometry(c: Compilation, element: SpecElement, kind: GeomType) -> Geometry:

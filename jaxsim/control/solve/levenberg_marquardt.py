@@ -1,18 +1,21 @@
-"""Levenberg-Marquardt as one pure function, batched over starts.
+"""Nonlinear least squares by the Levenberg-Marquardt method, from one start or from many.
 
-At x with residual r and Jacobian J the step minimizes |J p + r|^2 + damping |D p|^2, where D has
-the largest norms of the columns so far (Moré 1978). With a singular value decomposition
-J = U S V' D,
+At x with residual r and Jacobian J the step p minimizes
 
-    D p = -V S / (S^2 + damping) U' r
+    |J p + r|^2 + damping |D p|^2
+
+where D has the largest norms of the columns of J so far (Moré, The Levenberg-Marquardt algorithm:
+implementation and theory, 1978), or their largest for all unknowns. It is solved by a QR
+decomposition of the rows of both terms.
 
 The step may be one of other coordinates y(x), in which the residual is closer to linear and which
 have bounds: then J is the derivative by y, and steps are limited by the bounds.
 
 A step is accepted if the cost decreases. The damping follows the ratio of the actual decrease to
-the decrease that the linear model |J p + r|^2 predicts (Nielsen 1999). The residual and its
-derivative are computed together at each trial point, accepted or not: the program then has one
-rollout, whose derivative is most of its work and takes longer to compile than to run.
+the decrease that the linear model |J p + r|^2 predicts (Nielsen, Damping parameter in Marquardt's
+method, 1999). The residual and its derivative are computed together at each trial point, accepted
+or not: the program then contains the residual once, often a rollout or a forward dynamics, which
+takes longer to compile than to run.
 """
 
 import functools
@@ -23,12 +26,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-# Damping: initial value, and its limits.
+# Damping: default of its initial value, and its limits.
 _INITIAL_DAMPING, _MIN_DAMPING, _MAX_DAMPING = 1e-3, 1e-10, 1e6
 _MIN_DAMPING_FACTOR = 0.2  # largest decrease of the damping after an accepted step
 _FIRST_DAMPING_INCREASE = 2.0  # factor after the first of several rejected steps
 _MAX_BLOCK_RATIO = 4  # a block has this many times as many rows as columns
 _CONVERGENCE_POWER = 0.8  # exponent of the machine epsilon: relative decrease that counts as none
+_MIN_STEP = 4  # smallest relative step, in units of the machine epsilon
 
 Derive = Callable[[jax.Array], tuple[jax.Array, jax.Array]]
 
@@ -41,9 +45,9 @@ class Solution(NamedTuple):
       cost: half the sum of the squared residual; infinite where the start has no finite cost, ().
       history: the cost before each iteration, NaN after the last, (iterations,).
       iterations: number of iterations, ().
-      converged: the cost is zero, its last or its predicted decrease is below rounding, or the
-        damping reached its limit. False if the iterations were exhausted or no finite cost was
-        found, () bool.
+      converged: the cost is zero, the step or the last or predicted decrease of the cost is below
+        rounding, or the damping reached its limit. False if the iterations were exhausted or no
+        finite cost was found, () bool.
       triangle: R of a QR decomposition of (J, r) at `x`, from which the covariance is computed:
         R'R = (J, r)'(J, r); (n + 1, n + 1) or as many rows as there are; None if J was not
         computed.
@@ -58,7 +62,7 @@ class Solution(NamedTuple):
 
 
 class SearchState(NamedTuple):
-    """State of many searches; leading axes of searches.
+    """State of a search, or of many with a leading axis.
 
     Attributes:
       x: the accepted point, (n,).
@@ -93,16 +97,22 @@ def levenberg_marquardt(
     *,
     jacobian: Derive | None = None,
     iterations: int = 50,
+    damping: float = _INITIAL_DAMPING,
+    uniform: bool = False,
 ) -> Solution:
     """Minimize half the sum of the squares of a residual.
 
-    The search stops where no step lowers the cost by more than rounding, or is predicted to.
+    The search stops where no step lowers the cost by more than rounding, or is predicted to. Use
+    `jax.vmap` for many starts.
 
     Args:
       residual: from unknowns (n,) to rows (m,).
       x: the start, (n,).
       jacobian: from unknowns to rows and their derivative (m, n); None: forward mode.
       iterations: maximal number of iterations.
+      damping: its initial value.
+      uniform: whether D is the same for all unknowns, which have one unit. Then the last unknowns
+        of a chain, on which the residual depends little, do not take the largest steps.
 
     Returns:
       A Solution.
@@ -113,9 +123,24 @@ def levenberg_marquardt(
       >>> round(float(end.x[0]), 5), bool(end.converged)
       (2.0, True)
     """
-    derive = _forward(residual) if jacobian is None else jacobian
-    end = search_many(jax.vmap(derive), x[None], iterations=iterations)
-    return jax.tree.map(lambda a: a[0], end)
+    derive = functools.partial(value_and_jacobian, residual) if jacobian is None else jacobian
+    advance = functools.partial(_advance, _IDENTITY_CHART, uniform)
+    rows = jax.eval_shape(derive, x)[0].shape[0]
+    s = _initial_search(x, rows, iterations, damping)
+    return solutions_of(lax.while_loop(may_continue, lambda s: advance(s, *derive(s.tried)), s))
+
+
+def value_and_jacobian(
+    function: Callable[[jax.Array], jax.Array], x: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Return a function (n,) -> (k,) and its Jacobian (k, n), from one evaluation in forward
+    mode."""
+
+    def jvp_along(direction: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return jax.jvp(function, (x,), (direction,))
+
+    values: tuple = jax.vmap(jvp_along, out_axes=(None, 1))(jnp.eye(len(x), dtype=x.dtype))
+    return values
 
 
 class Chart(NamedTuple):
@@ -158,14 +183,14 @@ def begin_searches(derive: Derive, x: jax.Array, iterations: int) -> SearchState
     The first call of `continue_searches` evaluates cost and derivative of the starts.
     """
     rows = jax.eval_shape(derive, x)[0].shape[1]
-    return jax.vmap(lambda x: _initial_search(x, rows, iterations))(x)
+    return jax.vmap(lambda x: _initial_search(x, rows, iterations, _INITIAL_DAMPING))(x)
 
 
 def continue_searches(
     derive: Derive, s: SearchState, chart: Chart = _IDENTITY_CHART
 ) -> SearchState:
     """Evaluate the trial points of all searches, and choose the next ones."""
-    return jax.vmap(functools.partial(_advance, chart))(s, *derive(s.tried))
+    return jax.vmap(functools.partial(_advance, chart, False))(s, *derive(s.tried))
 
 
 def may_continue(s: SearchState) -> jax.Array:
@@ -179,7 +204,7 @@ def solutions_of(s: SearchState) -> Solution:
     return Solution(s.x, s.cost, s.history, s.k - 1, converged, s.triangle)
 
 
-def _initial_search(x: jax.Array, rows: int, iterations: int) -> SearchState:
+def _initial_search(x: jax.Array, rows: int, iterations: int, damping: float) -> SearchState:
     """Return the state before the first evaluation, at which the start itself is tried."""
     side = x.size + 1
     dtype = x.dtype
@@ -188,7 +213,7 @@ def _initial_search(x: jax.Array, rows: int, iterations: int) -> SearchState:
         tried=x,
         promised=jnp.zeros((), dtype),
         cost=jnp.full((), jnp.inf, dtype),
-        damping=jnp.full((), _INITIAL_DAMPING, dtype),
+        damping=jnp.full((), damping, dtype),
         more=jnp.full((), _FIRST_DAMPING_INCREASE, dtype),
         scale=jnp.zeros_like(x),
         triangle=jnp.zeros((min(rows, side), side), dtype),
@@ -198,7 +223,9 @@ def _initial_search(x: jax.Array, rows: int, iterations: int) -> SearchState:
     )
 
 
-def _advance(chart: Chart, s: SearchState, r: jax.Array, J: jax.Array) -> SearchState:
+def _advance(
+    chart: Chart, uniform: bool, s: SearchState, r: jax.Array, J: jax.Array
+) -> SearchState:
     """Accept or reject the trial point and compute the next; a finished search is unchanged."""
     tolerance = float(jnp.finfo(r.dtype).eps) ** _CONVERGENCE_POWER
     cost = 0.5 * jnp.sum(r * r)
@@ -220,14 +247,18 @@ def _advance(chart: Chart, s: SearchState, r: jax.Array, J: jax.Array) -> Search
     x = jnp.where(take, s.tried, s.x)
     triangle = jnp.where(take, triangle, s.triangle)
     slope = jnp.maximum(chart.slope(x), jnp.finfo(r.dtype).tiny)
-    scale = jnp.where(take, jnp.maximum(s.scale, norms / slope), s.scale)
+    norms = norms / slope
+    norms = jnp.full_like(norms, jnp.max(norms, initial=0)) if uniform else norms
+    scale = jnp.where(take, jnp.maximum(s.scale, norms), s.scale)
     J, before = triangle[:, :-1] / slope[None], triangle[:, -1]
     step = _damped_step(J, before, jnp.where(scale > 0, scale, 1), damping)
+    # Test the unlimited step: a step that bounds shorten to zero is not convergence.
     hoped = _predicted_decrease(J, before, step)
+    rounding = _MIN_STEP * float(jnp.finfo(r.dtype).eps)
+    still = jnp.linalg.norm(scale * step) <= rounding * jnp.linalg.norm(scale * slope * x)
     tried, step = chart.apply_change(x, step)
     least = jnp.where(take, cost, s.cost)
-    # Test the unlimited step: a step that bounds shorten to zero is not convergence.
-    ended = (begun & small) | (hoped <= tolerance * least) | (damping > _MAX_DAMPING)
+    ended = (begun & small) | (hoped <= tolerance * least) | still | (damping > _MAX_DAMPING)
     new = SearchState(
         x=x,
         tried=tried,
@@ -251,18 +282,6 @@ def _predicted_decrease(J: jax.Array, r: jax.Array, step: jax.Array) -> jax.Arra
     return 0.5 * (r @ r - after @ after)
 
 
-def _forward(residual: Callable) -> Derive:
-    def both(x):
-        r = residual(x)
-        return r, r
-
-    def derive(x):
-        J, r = jax.jacfwd(both, has_aux=True)(x)
-        return r, J
-
-    return derive
-
-
 def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return R of a QR decomposition of (J, r), and the norms of the columns of J, (n,).
 
@@ -282,13 +301,18 @@ def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _damped_step(J: jax.Array, r: jax.Array, scale: jax.Array, damping: jax.Array) -> jax.Array:
-    """Return the damped step p, (n,): D p = -V S / (S^2 + damping) U' r, by the singular value
-    decomposition of J D^-1 (module docstring).
+    """Return the step p that minimizes |J p + r|^2 + damping |D p|^2, (n,).
+
+    With q = D p the rows are J D^-1 and sqrt(damping) 1. The last column of R of the decomposition
+    of these rows and (r, 0) is Q' (r, 0): q = -R^-1 Q' (r, 0).
 
     Args:
       J, r: Jacobian (m, n) and residual (m,), or the columns of their triangle.
       scale: D, (n,).
       damping: ().
     """
-    U, S, Vt = jnp.linalg.svd(J / scale[None], full_matrices=False)
-    return -(S * (U.T @ r) / (S * S + damping)) @ Vt / scale
+    n = len(scale)
+    rows = jnp.concatenate([J / scale[None], r[:, None]], 1)
+    unit = jnp.eye(n, n + 1, dtype=J.dtype)
+    R = jnp.linalg.qr(jnp.concatenate([rows, jnp.sqrt(damping) * unit]), mode="r")
+    return -jax.scipy.linalg.solve_triangular(R[:n, :n], R[:n, n]) / scale

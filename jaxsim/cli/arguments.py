@@ -1,0 +1,367 @@
+"""Parser of the command line: arguments of each command, suggestions for unknown ones."""
+
+import argparse
+import re
+import sys
+from typing import Any, NoReturn
+
+from jaxsim.assets.source.limits import LIMITS
+from jaxsim.spelling import remedy
+from jaxsim.version import __version__
+
+EXAMPLES = """\
+examples:
+  jaxsim info robot.xml
+  jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
+  jaxsim view robot.xml
+  jaxsim view motion.npz
+  jaxsim plot motion.npz --fields qpos,ctrl
+  jaxsim render motion.npz --worlds 64 --out film.gif
+  jaxsim compare robot.xml
+  jaxsim profile robot.xml
+  jaxsim compile robot.xml --out robot.jxm
+  jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
+  jaxsim train configs/learn/cartpole_swingup.toml --out runs/cartpole
+  jaxsim play runs/cartpole
+"""
+
+_MAX_PICTURE_PIXELS = 8192  # largest width or height of an image
+_MAX_PORT = 65535
+_MODEL_HELP = "a model in MJCF, or one that `jaxsim compile` wrote"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argument parser that suggests the nearest command or option."""
+
+    def __init__(self, *args: Any, **options: Any):
+        self.known: list[str] = []  # option strings
+        self.commands: Any = None
+        super().__init__(*args, **options)
+
+    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
+        """Add an argument and record its option strings."""
+        self.known += [n for n in names if isinstance(n, str) and n.startswith("--")]
+        return super().add_argument(*names, **options)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse arguments; report the first unknown one."""
+        first = next(iter(sys.argv[1:] if args is None else args), "")
+        if first.startswith("--") and not any(name.startswith(first) for name in self.known):
+            self.error(f"unrecognized arguments: {first}{remedy(first, self.known)}")
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            command = self.commands.choices[found.command]
+            wrong = next((x for x in rest if x.startswith("-")), rest[0])
+            near = remedy(wrong.partition("=")[0], command.known)
+            command.error(f"unrecognized arguments: {' '.join(rest)}{near}")
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and a message; exit with 2."""
+        wrong = re.search(r"argument COMMAND: invalid choice: '([^']*)'", message)
+        if wrong and self.commands is not None:
+            known = list(self.commands.choices)
+            otherwise = "; there are: " + ", ".join(known)
+            near = remedy(wrong[1], known, otherwise)
+            message = f"argument COMMAND: invalid choice: '{wrong[1]}'{near}"
+        super().error(message)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = _Parser(
+        prog="jaxsim",
+        description="Simulates MuJoCo models, thousands of worlds at a time, in JAX.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"jaxsim {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.commands = commands
+    _add_models(commands)
+    _add_view(commands)
+    _add_render(commands)
+    _add_plot(commands)
+    _add_files(commands)
+    return parser
+
+
+def _add_models(commands: Any) -> None:
+    """Add the commands that take a model."""
+    info = _add_command(commands, "info", "describe a model and what it costs")
+    _share(info, "model")
+
+    run = _add_command(commands, "rollout", "simulate many worlds")
+    _share(run, "model")
+    run.add_argument("--worlds", type=_count, default=1024, help="parallel worlds (default 1024)")
+    run.add_argument("--steps", type=_count, default=1000, help="steps of each (default 1000)")
+    run.add_argument(
+        "--ctrl",
+        default="random",
+        metavar="random|zero|FILE.npz",
+        help="controls; a file has an array 'ctrl' of shape (steps, nu) or (steps, worlds, nu)",
+    )
+    _share(run, "--key")
+    run.add_argument("--out", metavar="FILE.npz", help="write the motion of all worlds here")
+    run.add_argument(
+        "--record", default="", metavar="NAME,...", help="more fields to record, such as sensordata"
+    )
+    run.add_argument("--every", type=_count, default=1, help="steps between records (default 1)")
+    run.add_argument(
+        "--seed", type=int, default=0, help="random seed for `--ctrl random` (default 0)"
+    )
+    _share(run, "--contacts", "--float64")
+
+    compare = _add_command(commands, "compare", "compare a model with MuJoCo, stage by stage")
+    compare.add_argument("model", metavar="MODEL.xml")
+    compare.add_argument(
+        "--steps", type=_count, default=100, help="steps of the longest rollout (default 100)"
+    )
+    _share(compare, "--key")
+    compare.add_argument("--seed", type=int, default=0, help="random seed of the state (default 0)")
+    compare.add_argument("--float32", action="store_true", help="single precision")
+
+    times = _add_command(commands, "profile", "measure each stage of a step on the device")
+    _share(times, "model")
+    times.add_argument("--worlds", type=_count, default=128, help="parallel worlds (default 128)")
+    times.add_argument(
+        "--steps", type=_count, default=100, help="steps before measuring (default 100)"
+    )
+    times.add_argument(
+        "--seconds", type=_parse_positive, default=0.1, help="time per stage (default 0.1)"
+    )
+    _share(times, "--key", "--seed", "--contacts", "--float64")
+
+    save = _add_command(commands, "compile", "save a compiled model that loads without compiling")
+    save.add_argument("model", metavar="MODEL.xml")
+    save.add_argument("--out", metavar="MODEL.jxm", help="file to write (default: MODEL.jxm)")
+    _share(save, "--contacts", "--float64")
+
+
+def _add_view(commands: Any) -> None:
+    """Add the command that shows a model or a recorded motion in the browser."""
+    show = _add_command(commands, "view", "show a model or a recorded motion in the browser")
+    _share(show, "file", "--model")
+    show.add_argument("--worlds", type=_count, help="worlds to show (default: at most 64)")
+    show.add_argument("--ghosts", action="store_true", help="overlay the worlds in one scene")
+    show.add_argument(
+        "--out", metavar="PAGE.html", help="write a standalone page instead of serving one"
+    )
+    show.add_argument("--port", type=_parse_port, help="TCP port (default: 8080, or the next free)")
+    show.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on (default 127.0.0.1); 0.0.0.0 for other machines: docs/view.md",
+    )
+    show.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="additional host name accepted from browsers, such as that of a proxy",
+    )
+    show.add_argument("--open", action="store_true", help="open it in the browser")
+    _share(show, "--float64")
+
+
+def _add_render(commands: Any) -> None:
+    """Add the command that renders images and videos."""
+    picture = _add_command(
+        commands, "render", "render a model or a recorded motion to an image or a video"
+    )
+    _share(picture, "file")
+    picture.add_argument("--out", metavar="FILE", help=".png, .jpg, .gif or .mp4 (default: .png)")
+    picture.add_argument(
+        "--camera", metavar="NAME", help="camera name or id (default: free camera)"
+    )
+    picture.add_argument(
+        "--size",
+        type=_parse_size,
+        metavar="WxH",
+        help="image size per world (default: the camera's resolution, or 320x240)",
+    )
+    picture.add_argument("--worlds", type=_count, default=1, help="worlds in a mosaic (default 1)")
+    _share(picture, "--model", "--key")
+    picture.add_argument(
+        "--seconds", type=_parse_positive, help="length of a video, or time of an image"
+    )
+    picture.add_argument(
+        "--fps", type=_parse_positive, default=25, help="frames per second (default 25)"
+    )
+    picture.add_argument(
+        "--samples", type=_count, default=2, help="N x N rays per pixel (default 2)"
+    )
+    _share(picture, "--seed", "--float64")
+
+
+def _add_plot(commands: Any) -> None:
+    """Add the command that plots curves."""
+    curves = _add_command(commands, "plot", "plot fields of a recorded motion as curves")
+    curves.add_argument("file", metavar="MOTION.npz")
+    curves.add_argument(
+        "--fields",
+        default="qpos",
+        metavar="NAME,...",
+        help="fields to plot (default qpos); qpos:knee selects entries whose name contains knee",
+    )
+    curves.add_argument(
+        "--out", metavar="FILE.png", help=".png, .svg or .pdf (default: MOTION.png)"
+    )
+    curves.add_argument("--world", type=int, default=0, help="index of the world (default 0)")
+    _share(curves, "--model")
+
+
+def _add_files(commands: Any) -> None:
+    """Add the commands that take a configuration file, and `play`, which shows the result of
+    one."""
+    seek = _add_command(commands, "optimize", "optimize the controls of a motion")
+    seek.add_argument("config", metavar="CONFIG.toml", help="the problem: docs/control.md")
+    seek.add_argument("--out", metavar="FILE.npz", help="write the motion here")
+    seek.add_argument("--plot", metavar="FILE.png", help="plot costs, motion and controls here")
+    _share(seek, "--float64")
+    _add_tier(seek)
+    _settable(seek, "iterations=20")
+
+    learn = _add_command(commands, "train", "train a policy by reinforcement learning")
+    learn.add_argument(
+        "config", metavar="CONFIG.toml", help="the settings; with --resume a run folder"
+    )
+    learn.add_argument("--out", metavar="FOLDER", help="run folder (default: runs/CONFIG)")
+    learn.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
+    _settable(learn, "worlds.count=256")
+
+    play = _add_command(commands, "play", "evaluate a trained policy, and record it")
+    play.add_argument("run", metavar="FOLDER", help="run folder written by `jaxsim train`")
+    play.add_argument("--episodes", type=_count, default=8, help="(default 8)")
+    play.add_argument(
+        "--checkpoint", type=int, metavar="STEP", help="checkpoint to load (default: the last)"
+    )
+    play.add_argument("--seed", type=int, default=0, help="random seed of episodes (default 0)")
+    play.add_argument("--out", metavar="FILE.npz", help="write the motion of the best seed here")
+
+    search = _add_command(commands, "identify", "fit parameters of a model to recordings")
+    search.add_argument("config", metavar="CONFIG.toml", help="the settings")
+    search.add_argument(
+        "--data",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="recordings (.csv, .npz) that replace those in the file",
+    )
+    search.add_argument("--out", metavar="FOLDER", help="result folder (default: runs/CONFIG)")
+    _share(search, "--float64")
+    _add_tier(search)
+    _settable(search, "fit.starts=16")
+
+
+def _share(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Add arguments that several commands have."""
+    for name in names:
+        parser.add_argument(name, **_SHARED[name])
+
+
+def _add_tier(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tier",
+        choices=("auto", "fast", "optimized"),
+        default="auto",
+        help="compile quickly and optimize in the background (auto), or one of them alone, with "
+        "the same bits in each run",
+    )
+
+
+def _settable(parser: argparse.ArgumentParser, example: str) -> None:
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"override a setting of the file, such as {example}",
+    )
+
+
+def _add_command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+    """Return the parser of a command, with the options that all commands have."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=purpose)
+    parser.add_argument(
+        "--limit",
+        type=_limit,
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help=f"raise a limit on the sizes of input files: {', '.join(LIMITS)}",
+    )
+    parser.add_argument(
+        "--plugins",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="run the Python files in this folder, which register plugins (docs/extend.md)",
+    )
+    parser.add_argument(
+        "--no-cache",
+        dest="cache",
+        action="store_false",
+        help="do not cache compiled programs between runs",
+    )
+    return parser
+
+
+def _limit(text: str) -> tuple[str, int]:
+    """Return a limit and its new value."""
+    name, _, number = text.partition("=")
+    if name not in LIMITS:
+        known = ", ".join(LIMITS)
+        raise argparse.ArgumentTypeError(f"there is no limit '{name}'; choose one of {known}")
+    return name, _count(number)
+
+
+def _parse_port(text: str) -> int:
+    """Return a port number."""
+    if not text.isdecimal() or int(text) > _MAX_PORT:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to {_MAX_PORT}, got '{text}'")
+    return int(text)
+
+
+def _parse_size(text: str) -> tuple[int, int]:
+    """Return the width and height of text such as `320x240`."""
+    parts = text.split("x")
+    if len(parts) != 2 or not all(p.isdigit() and 0 < int(p) <= _MAX_PICTURE_PIXELS for p in parts):
+        raise argparse.ArgumentTypeError(f"expected pixels such as 320x240, got '{text}'")
+    return int(parts[0]), int(parts[1])
+
+
+def _parse_positive(text: str) -> float:
+    """Return a number above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got '{text}'")
+    return value
+
+
+def _count(text: str) -> int:
+    """Return a whole number of at least one."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got '{text}'")
+    return value
+
+
+# Arguments that several commands have.
+_SHARED: dict[str, dict[str, Any]] = {
+    "model": {"metavar": "MODEL.xml", "help": _MODEL_HELP},
+    "file": {"metavar": "MODEL.xml|MOTION.npz", "help": f"{_MODEL_HELP}; or a motion"},
+    "--model": {"metavar": "MODEL.xml", "help": "model file, if it was moved"},
+    "--key": {"metavar": "NAME", "help": "start from this keyframe"},
+    "--contacts": {"type": _count, "help": "contact capacity of a world"},
+    "--seed": {"type": int, "default": 0, "help": "random seed of controls (default 0)"},
+    "--float64": {"action": "store_true", "help": "double precision"},
+}
