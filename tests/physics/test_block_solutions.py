@@ -8,7 +8,7 @@ import pytest
 from tolerance import ROUNDING, SOLVER
 
 import jaxsim
-from jaxsim.linalg.factor import solve_blocks
+from jaxsim.linalg.dense import Dense
 from jaxsim.physics.partition import inertia_blocks, solver_blocks
 
 CART = """<body name="cart{k}" pos="{k} 0 .098"><joint name="x{k}" type="slide" axis="1 0 0"/>
@@ -76,7 +76,7 @@ def test_solutions_are_those_of_the_whole(worlds):
         label[list(part)] = k
     A = A * (label[:, None] == label).reshape(8, 8, *[1] * len(worlds))
     b = rng.standard_normal((8, *worlds))
-    x = jax.jit(lambda A, b: solve_blocks(A, b, parts))(A, b)
+    x = jax.jit(lambda A, b: Dense(A, parts).solve(b))(A, b)
     np.testing.assert_allclose(np.einsum("ij...,j...->i...", A, x), b, **ROUNDING)
 
 
