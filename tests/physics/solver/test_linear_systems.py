@@ -7,7 +7,8 @@ from jaxsim.physics.solver.linear_systems import LinearSystem, linear_systems
 
 pytestmark = pytest.mark.kernels
 
-ARM = '<body pos="{} 0 1"><joint axis="0 1 0" damping=".1"/><geom size=".1" pos=".1 0 0"/></body>'
+ARM = """<body pos="{} 0 1"><joint axis="0 1 0" damping=".1"/>
+  <geom size=".1" pos=".1 0 0" contype="0" conaffinity="0"/></body>"""
 ARMS = "".join(ARM.format(k) for k in range(3))
 FREE = '<body pos="0 2 1"><freejoint/><geom size=".1"/></body>'
 FLOOR = '<geom type="plane" size="9 9 1"/>'
