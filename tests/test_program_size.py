@@ -34,7 +34,7 @@ MOST_PER_EQUATION = 5
 
 # tile of worlds, contact capacity and matrix forms of a step; the reasons are linalg/choose.py's
 PROGRAMS = {
-    "humanoid": (16, 32, {"unconstrained acceleration": ("PackedLower", (27,), False),
+    "humanoid": (16, 40, {"unconstrained acceleration": ("PackedLower", (27,), False),
                           "Newton Hessian": ("PackedLower", (27,), False),
                           "Hessian in a derivative": ("Dense", (27,), False),
                           "integrator euler": ("Dense", (27,), False)}),

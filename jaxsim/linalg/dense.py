@@ -1,11 +1,10 @@
 """A dense symmetric matrix, solved by its diagonal blocks.
 
 The fallback of all other forms: JAX can differentiate its operations, and GPUs run them well. If
-the matrix is block-diagonal, the blocks of one size are factorized together, like more worlds
-(cholesky.py); the zeros between them are stored, but not computed with.
+the matrix is block-diagonal, its blocks are gathered for each product or solution, as
+`BlockDiagonal`: the zeros between them are stored, but not computed with.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -16,11 +15,11 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
-from jaxsim.arrays.gather import diagonal, gather_static
+from jaxsim.arrays.gather import diagonal
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import chunks, gram
-from jaxsim.linalg.block_diagonal import Parts, group_rows_by_size
-from jaxsim.linalg.cholesky import solve_spd
+from jaxsim.linalg.block_diagonal import BlockDiagonal, Parts
+from jaxsim.linalg.cholesky import broadcast_to_worlds, solve_spd
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products
 from jaxsim.linalg.ldl import ltdl
 from jaxsim.linalg.operator import MassMatrix
@@ -55,7 +54,8 @@ class Dense(MassMatrix):
 
     def times(self, x: Array) -> Array:
         """Return A x, `[n, *W]`."""
-        return _map_blocks(apply, self.matrix, x, () if is_differentiated() else self.parts)
+        one = is_differentiated() or len(self.parts) <= 1
+        return apply(self.matrix, x) if one else self._blocks(x).times(x)
 
     def add_outer(self, J: Array, G: Array) -> Self:
         """Return A + J' G; J and G `[rows, n, *W]`."""
@@ -100,26 +100,9 @@ class Dense(MassMatrix):
 
     def solve(self, b: Array) -> Array:
         """Solve A x = b for a positive definite matrix, b `[n, *W]`."""
-        return _map_blocks(solve_spd, self.matrix, b, self.parts)
+        one = len(self.parts) <= 1
+        return solve_spd(self.matrix, b) if one else self._blocks(b).solve(b)
 
-
-def _map_blocks(
-    function: Callable[[Array, Array], Array], A: Array, b: Array, parts: Sequence[Sequence[int]]
-) -> Array:
-    """Apply a function of a matrix and a vector to each diagonal block."""
-    n, worlds = len(b), b.shape[1:]
-    if len(parts) <= 1:
-        return function(A, b)
-    entries = jnp.broadcast_to(A, (n, n, *worlds)).reshape(n * n, *worlds)
-    found, order = [], []
-    # Apply the function to all blocks of one size, as more worlds.
-    for rows in group_rows_by_size(parts):
-        size = len(rows)
-        block = gather_static(entries, (rows[:, None] * n + rows[None]).ravel())
-        x = function(
-            block.reshape(size, size, -1), gather_static(b, rows.ravel()).reshape(size, -1)
-        )
-        found.append(x.reshape(rows.size, *worlds))
-        order.append(rows.ravel())
-    # Restore the order of the rows.
-    return gather_static(jnp.concatenate(found), np.argsort(np.concatenate(order)))
+    def _blocks(self, like: Array) -> BlockDiagonal:
+        """Return the diagonal blocks, for the worlds of a vector."""
+        return BlockDiagonal.of(broadcast_to_worlds(self.matrix, like), self.parts)
