@@ -4,7 +4,6 @@ A change that makes a program larger has to say so in the table. The figures are
 the form in which the machines are kept busy.
 """
 
-import re
 from pathlib import Path
 
 import jax
@@ -12,7 +11,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxsim
-from jaxsim.transforms.primitive import PHYSICS_P, program_of
+from jaxsim.batch.program_report import count_equations, count_instructions, program_report
 
 pytestmark = pytest.mark.kernels
 
@@ -33,43 +32,46 @@ SIZES = {
 MOST_PER_EQUATION = 5
 
 
+# tile of worlds, contact capacity and matrix forms of a step; the reasons are linalg/choose.py's
+PROGRAMS = {
+    "humanoid": (16, 40, {"unconstrained acceleration": ("PackedLower", (27,), False),
+                          "Newton Hessian": ("PackedLower", (27,), False),
+                          "Hessian in a derivative": ("Dense", (27,), False),
+                          "integrator euler": ("Dense", (27,), False)}),
+    "quadruped": (16, 24, {"unconstrained acceleration": ("PackedLower", (18,), False),
+                           "Newton Hessian": ("PackedLower", (18,), False),
+                           "Hessian in a derivative": ("Dense", (18,), False),
+                           "integrator euler": ("Dense", (18,), False)}),
+    "pile": (16, 64, {"unconstrained acceleration": ("BlockDiagonal", (6,) * 12, False),
+                      "Newton Hessian": ("Skyline", (72,), True),
+                      "Hessian in a derivative": ("Dense", (72,), False),
+                      "integrator euler": ("BlockDiagonal", (6,) * 12, False)}),
+}  # fmt: skip
+
+
 def traced(m):
     d = jax.vmap(lambda _: jaxsim.make_data(m))(jnp.arange(WORLDS))
     return jax.jit(jax.vmap(jaxsim.step, (None, 0))).trace(m, d)
 
 
-def equations(jaxpr) -> int:
-    """All equations, those of inner programs included."""
-    count = 0
-    for equation in jaxpr.eqns:
-        count += 1
-        if equation.primitive is PHYSICS_P:
-            count += equations(program_of(equation).jaxpr)
-        for value in equation.params.values():
-            for inner in value if isinstance(value, tuple | list) else (value,):
-                inner = getattr(inner, "jaxpr", inner)
-                count += equations(inner) if hasattr(inner, "eqns") else 0
-    return count
-
-
-def instructions(text: str) -> int:
-    return len(re.findall(r"^\s+(?:ROOT )?%[\w.\-:#]+(?:, %[\w.\-:#]+)* = ", text, re.MULTILINE))
-
-
 @pytest.mark.parametrize("name", SIZES)
 def test_the_program_of_a_step_has_not_grown(name):
-    program = traced(jaxsim.load_model(CONFIGS / f"{name}.xml"))
-    size = equations(program.jaxpr.jaxpr), instructions(program.lower().as_text())
+    report = program_report(jaxsim.load_model(CONFIGS / f"{name}.xml"), WORLDS, lower=True)
+    size = report.equations, report.instructions
     for now, before in zip(size, SIZES[name], strict=True):
         assert 0.9 * before < now <= MARGIN * before, (
             f"{name}: {size}, the table says {SIZES[name]}"
         )
+    if name in PROGRAMS:
+        forms = {s.name: (s.form, s.blocks, s.by_world) for s in report.systems}
+        assert (report.tile, report.capacities.contacts, forms) == PROGRAMS[name]
+        assert all(name in str(report) for name in forms)
 
 
 def test_fusion_does_not_multiply_the_program():
     program = traced(jaxsim.load_model(CONFIGS / "cartpole.xml"))
-    optimized = instructions(program.lower().compile().as_text())
-    assert optimized < MOST_PER_EQUATION * equations(program.jaxpr.jaxpr)
+    optimized = count_instructions(program.lower().compile().as_text())
+    assert optimized < MOST_PER_EQUATION * count_equations(program.jaxpr.jaxpr)
 
 
 def test_the_program_does_not_grow_with_equal_things():
@@ -83,5 +85,5 @@ def test_the_program_does_not_grow_with_equal_things():
         floor = '<geom type="plane" size="9 9 .1"/>'
         return f"<mujoco><worldbody>{floor}{bodies}</worldbody><sensor>{sensors}</sensor></mujoco>"
 
-    counts = [equations(traced(jaxsim.load_model(robots(n))).jaxpr.jaxpr) for n in (6, 12)]
+    counts = [count_equations(traced(jaxsim.load_model(robots(n))).jaxpr.jaxpr) for n in (6, 12)]
     assert counts[1] <= 1.1 * counts[0], counts

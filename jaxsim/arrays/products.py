@@ -83,7 +83,7 @@ def gram_basis(
     """Return H + J' W J of contacts.
 
     Args:
-      H: a symmetric matrix with `plus_products` (linalg/packed_lower.py, linalg/factor.py).
+      H: a symmetric matrix (linalg/operator.py).
       J: `[basis, ncon, nv, *W]`.
       weight: W of each contact, nested lists over the basis of `[ncon, *W]`.
       used, size: as in `chunks`.
@@ -95,7 +95,7 @@ def gram_basis(
             J, weight = materialize((J, weight), J[0, 0])
         # W J, then the product J' (W J).
         rows = [sum(weight[j][k][:, None] * J[k] for k in basis) for j in basis]
-        return H.plus_products(_merge_basis_axis(J), jnp.concatenate(materialize(rows, J[0, 0])))
+        return H.add_outer(_merge_basis_axis(J), jnp.concatenate(materialize(rows, J[0, 0])))
 
     return chunks(add, H, used, (J, 1), (weight, 0), size=size)
 

@@ -115,7 +115,7 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
     worlds = len(d.time) if many else 1
     whole = jax.vmap(step, (None, 0)) if many else step
     whole_seconds = _median_seconds(jax.jit(whole), (m, d), seconds)
-    stages = _stages(m)
+    stages = stages_of_step(m)
     wanted = _requested_outputs(d)
     native_m, native_d = _native(m, d, many)
     values = {n: v for n in _VALUE_NAMES if (v := getattr(native_d, n)) is not None}
@@ -174,7 +174,7 @@ def _median_seconds(program: Callable, given: Sequence, least: float) -> float:
     return float(np.median(times))
 
 
-def _stages(m: Model) -> list[tuple[str, str, Callable]]:
+def stages_of_step(m: Model) -> list[tuple[str, str, Callable]]:
     """Return name, MuJoCo timer and function of the stages of a model, in their order."""
     rest = can_sleep(m)
     energies = bool(m.opt.enableflags & EnableBit.ENERGY)

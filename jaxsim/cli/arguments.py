@@ -11,7 +11,7 @@ from jaxsim.version import __version__
 
 EXAMPLES = """\
 examples:
-  jaxsim info robot.xml
+  jaxsim info robot.xml --program
   jaxsim rollout robot.xml --worlds 4096 --steps 1000 --out motion.npz
   jaxsim view robot.xml
   jaxsim view motion.npz
@@ -90,6 +90,17 @@ def _add_models(commands: Any) -> None:
     """Add the commands that take a model."""
     info = _add_command(commands, "info", "describe a model and what it costs")
     _share(info, "model")
+    info.add_argument(
+        "--program",
+        action="store_true",
+        help="describe the program of a step: stages, matrix forms, kernels, capacities, size",
+    )
+    info.add_argument(
+        "--worlds", type=_count, default=1024, help="parallel worlds of --program (default 1024)"
+    )
+    info.add_argument(
+        "--lower", action="store_true", help="--program with the number of instructions"
+    )
 
     run = _add_command(commands, "rollout", "simulate many worlds")
     _share(run, "model")

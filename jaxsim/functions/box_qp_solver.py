@@ -16,7 +16,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.functions.cholesky import chol_factor
-from jaxsim.linalg.factor import solve_spd
+from jaxsim.linalg.cholesky import solve_spd
 
 _MAX_NEWTON_STEPS = 30  # limit of Newton steps; the clamped set settles in a few
 _NUM_STEP_LENGTHS = 12  # step lengths 1, 1/2, 1/4, ...

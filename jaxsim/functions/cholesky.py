@@ -1,7 +1,7 @@
 """Dense Cholesky factorization with a rank: MuJoCo's `mju_chol` functions.
 
 One column per iteration, so that a vanishing pivot can be replaced. The physics solves its own
-systems in `linalg/factor.py`.
+systems in `linalg/cholesky.py`.
 """
 
 from typing import NamedTuple

@@ -1,12 +1,17 @@
 """A block-diagonal symmetric matrix, of which only the diagonal blocks are stored.
 
 The blocks are the connected components of the model: robots that cannot touch each other share a
-model, but not a linear system. Blocks of one size are processed together, like more worlds. In this
-module a "part" is the tuple of rows of one block, `parts` lists all of them, and `rows` `[size,
-parts]` are the rows of all blocks of one size.
+model, but not a linear system. Blocks of one size are processed together, like more worlds: three
+blocks of rows (0 3) (1 4) (2) are stored as
+
+    blocks[0]  [1, 1, 1, *W]      of (2)
+    blocks[1]  [2, 2, 2, *W]      of (0 3) and (1 4)
+
+In this module a "part" is the tuple of rows of one block, `parts` lists all of them, and `rows`
+`[size, parts]` are the rows of all blocks of one size.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -20,8 +25,10 @@ from jaxsim.arrays.bilinear import apply
 from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import chunks, gram
+from jaxsim.linalg.cholesky import solve_spd
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products, scatter_add_contacts
 from jaxsim.linalg.ldl import ltdl
+from jaxsim.linalg.operator import MassMatrix
 from jaxsim.transforms.materialize import materialize
 
 Parts = tuple[tuple[int, ...], ...]
@@ -33,22 +40,20 @@ def group_rows_by_size(parts: Sequence[Sequence[int]]) -> list[np.ndarray]:
     return [np.array([part for part in parts if len(part) == size]).T for size in sizes]
 
 
-@node("parts", "solver")
-class BlockDiagonal:
+@node("parts")
+class BlockDiagonal(MassMatrix):
     """A block-diagonal symmetric matrix, stored by size of its blocks.
 
     Attributes:
       blocks: `[size, size, parts, *W]` each, in the order of `group_rows_by_size`.
       parts: the rows of each block; together all rows.
-      solver: `(A, b) -> x` with A x = b, `[n, n, W]` and `[n, W]`.
     """
 
     blocks: list[jax.Array]
     parts: Parts
-    solver: Callable[[Array, Array], Array]
 
     @classmethod
-    def of(cls, A: Array, parts: Parts, solver: Callable[[Array, Array], Array]) -> Self:
+    def of(cls, A: Array, parts: Parts) -> Self:
         """Return the diagonal blocks of a symmetric matrix `[n, n, *W]`."""
         n, worlds = len(A), A.shape[2:]
         entries = A.reshape(n * n, *worlds)
@@ -58,17 +63,10 @@ class BlockDiagonal:
             )
             for rows in group_rows_by_size(parts)
         ]
-        return cls(blocks, parts, solver)
+        return cls(blocks, parts)
 
     @classmethod
-    def of_products(
-        cls,
-        f: tuple,
-        x: tuple,
-        parts: Parts,
-        above: np.ndarray,
-        solver: Callable[[Array, Array], Array],
-    ) -> Self:
+    def of_products(cls, f: tuple, x: tuple, parts: Parts, above: np.ndarray) -> Self:
         """Return the symmetric matrix of entries sum_c f_c[i] x_c[j], for j above i or equal.
 
         Args:
@@ -76,7 +74,6 @@ class BlockDiagonal:
           parts: the rows of each block; together all rows.
           above: constant `[n, n]` bool: the column's row is an ancestor of the row, or the row
             itself.
-          solver: as of the class.
         """
         shape = jnp.broadcast_shapes(*(a.shape for a in (*f, *x)))
         blocks = []
@@ -91,7 +88,7 @@ class BlockDiagonal:
             lower = lower.reshape(*lower.shape, *(1,) * (len(shape) - 1))
             other = jnp.where(lower.swapaxes(0, 1), below.swapaxes(0, 1), 0)
             blocks.append(jnp.where(lower, below, other))
-        return cls(blocks, parts, solver)
+        return cls(blocks, parts)
 
     @property
     def size(self) -> int:
@@ -131,7 +128,7 @@ class BlockDiagonal:
             found.append(product.reshape(*rows.shape, *x.shape[1:]))
         return _scatter_blocks(found, self.parts)
 
-    def plus_products(self, J: Array, G: Array) -> Self:
+    def add_outer(self, J: Array, G: Array) -> Self:
         """Return A + J' G, symmetric and zero between blocks; J and G `[rows, n, *W]`."""
         new = []
         for block, rows in self._each():
@@ -146,7 +143,7 @@ class BlockDiagonal:
             new.append(block + gram(left, right).reshape(block.shape))
         return replace(self, blocks=new)
 
-    def plus_diagonal(self, values: Array) -> Self:
+    def add_diagonal(self, values: Array) -> Self:
         """Return A with a diagonal `[n, *W]` added."""
         new = []
         for block, rows in self._each():
@@ -155,7 +152,7 @@ class BlockDiagonal:
             new.append(block + eye.reshape(*eye.shape, *(1,) * (block.ndim - 2)) * own)
         return replace(self, blocks=new)
 
-    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+    def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
         """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
         new = []
         for block, rows in self._each():
@@ -175,14 +172,14 @@ class BlockDiagonal:
 
     def add_contact_blocks(self, between: ContactBlocks) -> Self:
         """Return A + J' W J, of contacts that touch one block each."""
-        return chunks(_plus_chunk, self, between.used, *between.items)
+        return chunks(_add_chunk, self, between.used, *between.items)
 
     def solve(self, b: Array) -> Array:
         """Solve A x = b for a positive definite matrix, b `[n, *W]`."""
         found = []
         for block, rows in self._each():
             own = _gather_blocks(b, rows).reshape(len(rows), -1)
-            x = self.solver(block.reshape(*block.shape[:2], -1), own)
+            x = solve_spd(block.reshape(*block.shape[:2], -1), own)
             found.append(x.reshape(*rows.shape, *b.shape[1:]))
         return _scatter_blocks(found, self.parts)
 
@@ -220,7 +217,7 @@ def _scatter_blocks(found: list[Array], parts: Parts) -> Array:
     return gather_static(jnp.concatenate(flat), np.argsort(order))
 
 
-def _plus_chunk(
+def _add_chunk(
     H: BlockDiagonal, _: Array | int, own: Array, weight: list, group: tuple
 ) -> BlockDiagonal:
     """Add the products of a chunk of contacts."""

@@ -3,9 +3,23 @@
 `PackedLower` (packed_lower.py) stores panels of exactly their height, and its unrolled program
 grows with the square of the rows. Here blocks of `BLOCK_WIDTH` columns are grouped into
 `_NUM_STEPS` steps; all blocks of a step have the same height, so that loops can iterate over them
-and the program is as long for 60 rows as for 180. Left-looking: all contributions of the columns to
-the left are subtracted from a block in one pass, because memory traffic dominates the time. Slices
-in a loop are pinned: otherwise they would be recomputed for each term of a product.
+and the program is as long for 60 rows as for 180. Six blocks of columns, each letter a block of 6 x
+6 numbers, `.` stored but not read:
+
+    step 0   step 1   step 2
+    a .
+    a b
+    a b      c .
+    a b      c d
+    a b      c d      e .
+    a b      c d      e f
+
+Left-looking (Golub and Van Loan, Matrix Computations, section 4.2): a panel, such as d, first
+subtracts the contributions of all finished steps in one pass (a and b), then those of the panels
+before it in its own step (c): one pass each, because memory traffic dominates the time. Then its
+corner, the block on the diagonal, is factorized, and all its rows are multiplied by the inverse of
+that factor. Slices in a loop are pinned: otherwise they would be recomputed for each term of a
+product.
 
 `step` is `[blocks, blocks of rows, BLOCK_WIDTH, BLOCK_WIDTH, W]`, a block of columns of it a
 `panel`, the `BLOCK_WIDTH` rows of a panel on the diagonal its `corner`; `start` is the first row or
@@ -32,14 +46,15 @@ from jaxsim.arrays.gather import gather_static
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import one_item
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products
+from jaxsim.linalg.operator import Symmetric
 from jaxsim.transforms.materialize import materialize
 
 BLOCK_WIDTH = 6  # columns of a block
 _NUM_STEPS = 3
 
 
-@node("size")
-class BlockedLower:
+@node("num_rows")
+class BlockedLower(Symmetric):
     """The lower triangle of a symmetric matrix, in steps of blocks of columns.
 
     Rows are padded to whole blocks with those of a unit matrix.
@@ -47,11 +62,11 @@ class BlockedLower:
     Attributes:
       steps: from the left, `[blocks, blocks of rows, BLOCK_WIDTH, BLOCK_WIDTH, W]` each,
         from the first row of the step down.
-      size: number of rows of the matrix.
+      num_rows: number of rows of the matrix, without padding.
     """
 
     steps: list[jax.Array]
-    size: int
+    num_rows: int
 
     @classmethod
     def of(cls, A: Array) -> Self:
@@ -73,7 +88,12 @@ class BlockedLower:
             steps.append(jnp.stack([c.reshape(-1, BLOCK_WIDTH, *c.shape[1:]) for c in columns]))
         return cls(steps, n)
 
-    def plus_products(self, J: Array, G: Array) -> Self:
+    @property
+    def size(self) -> int:
+        """Return the number of rows."""
+        return self.num_rows
+
+    def add_outer(self, J: Array, G: Array) -> Self:
         """Return A + J' G, where J' G is symmetric; J and G `[rows, n, W]`."""
         J, G = (self._filled(a).reshape(len(a), -1, BLOCK_WIDTH, a.shape[-1]) for a in (J, G))
         new = []
@@ -103,19 +123,19 @@ class BlockedLower:
 
         def add(c: Array, state: tuple[list[Array], Array]) -> tuple[list[Array], Array]:
             parts = (one_item(tree, c, axis) for tree, axis in items)
-            return _plus_contact(*state, starts, *parts)
+            return _add_contact(*state, starts, *parts)
 
         count = between.own.shape[1] if between.used is None else between.used
         steps, blocks = lax.fori_loop(0, count, add, (self.steps, blocks))
         places = zip(steps, starts, strict=True)
-        return replace(self, steps=[_plus_on_diagonal(step, blocks, at) for step, at in places])
+        return replace(self, steps=[_add_on_diagonal(step, blocks, at) for step, at in places])
 
-    def plus_diagonal(self, values: Array) -> Self:
+    def add_diagonal(self, values: Array) -> Self:
         """Return A with a diagonal `[n, W]` added."""
         place = np.arange(self.size)
-        return self.plus_entries(place, place, values)
+        return self.add_entries(place, place, values)
 
-    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+    def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
         """Return A with numbers `[k, W]` added at constant indices: symmetric, in order."""
         new = []
         for step, start in self._starts():
@@ -159,7 +179,7 @@ class BlockedLower:
         return jnp.pad(a, ((0, 0), (0, more), (0, 0))) if more else a
 
 
-def _plus_contact(
+def _add_contact(
     steps: list[Array],
     diagonal: Array,
     starts: list[int],
@@ -182,7 +202,7 @@ def _plus_contact(
         values = both[first : first + BLOCK_WIDTH, first : first + BLOCK_WIDTH]
 
         def within(k: Array, out: Array, index: Array = index, values: Array = values) -> Array:
-            return _plus_block(out, (k,), index == k, values)
+            return _add_block(out, (k,), index == k, values)
 
         diagonal = _for_each_index(within, diagonal, index, 0, number)
 
@@ -193,7 +213,7 @@ def _plus_contact(
     for step, start in zip(steps, starts, strict=True):
 
         def add_off_diagonal(k: Array, out: Array, start: int = start) -> Array:
-            return _plus_block(out, (k // number - start, k % number - start), pair == k, values)
+            return _add_block(out, (k // number - start, k % number - start), pair == k, values)
 
         new.append(
             _for_each_index(
@@ -219,7 +239,7 @@ def _for_each_index(add: Callable, out: Array, index: Array, start: int, end: in
     return lax.while_loop(lambda state: state[0] < end, add_next, (first, out))[1]
 
 
-def _plus_block(out: Array, place: tuple, here: Array, values: Array) -> Array:
+def _add_block(out: Array, place: tuple, here: Array, values: Array) -> Array:
     """Add values `[..., W]` at an index, in the worlds where `here` is true."""
     at = *place, *[jnp.zeros_like(place[0])] * (out.ndim - len(place))
     shape = *[1] * len(place), *values.shape
@@ -231,7 +251,7 @@ def _plus_block(out: Array, place: tuple, here: Array, values: Array) -> Array:
     return lax.dynamic_update_slice(out, new, at)
 
 
-def _plus_on_diagonal(step: Array, blocks: Array, start: int) -> Array:
+def _add_on_diagonal(step: Array, blocks: Array, start: int) -> Array:
     """Add blocks `[blocks, BLOCK_WIDTH, BLOCK_WIDTH, W]` on the diagonal of a step."""
 
     def add(k: Array, step: Array) -> Array:

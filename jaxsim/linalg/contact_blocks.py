@@ -4,6 +4,14 @@ A contact touches the dofs of one or two groups (kinematic trees), which the sta
 share J' W J of a Hessian consists of the diagonal blocks of the groups and the off-diagonal block
 of the pair; each matrix format adds these in its own way. `own` holds the nonzero columns of J
 only, `slots` groups of `k` dofs each, so that the state changes indices, not shapes.
+
+A contact of trees 0 and 2, of three trees (the later tree is in the first slot):
+
+    J      [ a  .  b ]           J' W J   [ a' W a    .    a' W b ]
+    own    [ b  a ]                       [   .       .      .    ]
+    group    2  0                         [ b' W a    .    b' W b ]
+
+`contact_products` returns the four blocks as one matrix of the order of `own`.
 """
 
 import jax

@@ -2,7 +2,7 @@
 
 Eliminated from the last row to the first, the mass matrix of a kinematic tree keeps its zeros
 (Featherstone, Rigid Body Dynamics Algorithms, section 6.5). One column per iteration; used for
-public outputs and queries only, the systems of a step are solved by factor.py. `ltdl` corresponds
+public outputs and queries only, the systems of a step are solved by cholesky.py. `ltdl` corresponds
 to `mj_factorM` in MuJoCo, `solve_transposed` is one of the two substitutions of `mj_solveM`.
 """
 

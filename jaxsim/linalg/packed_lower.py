@@ -6,7 +6,19 @@ the factorization, which halves the work of both. Left-looking: each panel first
 products with all finished columns to its left (Golub and Van Loan, Matrix Computations, section
 4.2), then is factorized itself (`_columns`). Rows B appended below the matrix become B L'^-1, so a
 right-hand side b' appended there is forward-substituted for free (`_factor`); `_solve_transposed`
-solves L' x = y.
+solves L' x = y. Ten rows, whose panels are a, b and c, with the right-hand side below:
+
+    a a a a
+    a a a a
+    a a a a
+    a a a a
+    a a a a b b b b
+    a a a a b b b b
+    a a a a b b b b      panel c = A[8:, 8:] minus the products of the rows of a and b from row 8
+    a a a a b b b b      down with their rows 8 and 9; then Cholesky of its own columns
+    a a a a b b b b c c
+    a a a a b b b b c c
+    y y y y y y y y y y
 
 Everything that a later panel reads is pinned: otherwise XLA would recompute the whole history of an
 entry in each of its users. `done` holds the finished columns by panel.
@@ -14,7 +26,7 @@ entry in each of its users. `done` holds the finished columns by panel.
 
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, Self, TypeVar
+from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -25,44 +37,14 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import gram
-from jaxsim.linalg.contact_blocks import ContactBlocks
+from jaxsim.linalg.operator import Symmetric
 from jaxsim.transforms.materialize import materialize
 
 _PANEL_COLUMNS = 4  # columns
 
 
-class Symmetric(Protocol):
-    """A symmetric matrix to which others are added before a system is solved with it."""
-
-    @property
-    def size(self) -> int:
-        """Return the number n of rows."""
-
-    def plus_products(self, J: Array, G: Array) -> Self:
-        """Return A + J' G, where J' G is symmetric; J and G `[rows, n, *W]`."""
-
-    def plus_diagonal(self, values: Array) -> Self:
-        """Return A with a diagonal `[n, *W]` added."""
-
-    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
-
-    def supports(self, between: ContactBlocks) -> bool:
-        """Return whether `add_contact_blocks` supports these contacts; otherwise use
-        `plus_products`."""
-
-    def add_contact_blocks(self, between: ContactBlocks) -> Self:
-        """Return A + J' W J, of contacts that touch few blocks of the matrix."""
-
-    def solve(self, b: Array) -> Array:
-        """Solve A x = b for a positive definite matrix, b `[n, *W]`."""
-
-
-AnySymmetric = TypeVar("AnySymmetric", bound=Symmetric)
-
-
 @node()
-class PackedLower:
+class PackedLower(Symmetric):
     """The lower triangle of a symmetric matrix, by panels of columns.
 
     Attributes:
@@ -83,7 +65,7 @@ class PackedLower:
         """Return the number of rows."""
         return len(self.panels[0])
 
-    def plus_products(self, J: Array, G: Array) -> Self:
+    def add_outer(self, J: Array, G: Array) -> Self:
         """Return A + J' G, where J' G is symmetric; J and G `[rows, n, W]`."""
         new = []
         for panel in self.panels:
@@ -94,7 +76,7 @@ class PackedLower:
             new.append(panel)
         return replace(self, panels=new)
 
-    def plus_diagonal(self, values: Array) -> Self:
+    def add_diagonal(self, values: Array) -> Self:
         """Return A with a diagonal `[n, W]` added."""
         new = []
         for panel in self.panels:
@@ -104,7 +86,7 @@ class PackedLower:
             new.append(panel + eye * values[start:, None])
         return replace(self, panels=new)
 
-    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+    def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
         """Return A with numbers `[k, W]` added at constant indices: symmetric, in order."""
         new = []
         for panel in self.panels:
@@ -116,15 +98,6 @@ class PackedLower:
                 place.add(gather_static(values, own), unique_indices=True, indices_are_sorted=True)
             )
         return replace(self, panels=new)
-
-    def supports(self, between: ContactBlocks) -> bool:
-        """Return False: contact blocks are added as full rows."""
-        del between
-        return False
-
-    def add_contact_blocks(self, between: ContactBlocks) -> Self:
-        """Raise NotImplementedError; `supports` is always false."""
-        raise NotImplementedError("PackedLower.add_contact_blocks")
 
     def solve(self, b: Array) -> Array:
         """Solve A x = b for a positive definite matrix, b `[n, W]`."""

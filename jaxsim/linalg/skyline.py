@@ -7,10 +7,25 @@ Right-looking elimination A = L D L' from the first row down subtracts a pivot r
 which it has an entry, up to its last column, and extends their profile to there. So the cost
 follows the nonzeros: boxes that touch only the floor cost the sum of their own blocks.
 
-`_PIVOTS_PER_STEP` pivot rows from row `p` to column `end` are eliminated together: first among each
-other (`rows`, with reciprocal pivots `inverse`), then from `TILE_ROWS` rows `i` by `TILE_COLUMNS`
-columns `at` at a time, a tile that XLA vectorizes. Loops of data-dependent length are inexpensive
-in fused CPU kernels (transforms/cpu_fusion.py).
+Four boxes, of which the first touches the last two, in blocks of six rows (x: nonzero, d: pivots,
+l: finished, f: fill-in):
+
+    H          last    box 0 eliminated    last    box 1 eliminated
+    x . x x     3      d . l l              3      d . l l
+      x . .     1        x . .              1        d . .      nothing to subtract: no other entry
+        x .     2          x f              3          x f
+          x     3            x              3            x
+
+`_PIVOTS_PER_STEP` pivot rows are eliminated together. First among each other, by tiles from the
+diagonal to the `end` of the longest of them (`_eliminate_pivot_rows`); then from the rows below,
+`TILE_ROWS` rows by `TILE_COLUMNS` columns at a time, a tile that XLA vectorizes:
+
+          p        i               end
+    p     [pivots ][tile  ][tile  ]  |     rows p .. p + 5, with reciprocal pivots `inverse`
+    i              [tile  ][tile  ]  |     rows i .. i + 7: A -= factor' rows, if a factor is not 0
+
+Loops of data-dependent length are inexpensive in fused CPU kernels (transforms/cpu_fusion.py).
+docs/developer/linear-algebra.md has an example with numbers.
 """
 
 from collections.abc import Sequence
@@ -29,6 +44,7 @@ from jaxsim.arrays.node import node
 from jaxsim.arrays.products import chunks, gram
 from jaxsim.linalg.block_diagonal import BlockDiagonal
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products
+from jaxsim.linalg.operator import Symmetric
 
 _PIVOTS_PER_STEP = 6  # pivot rows eliminated together: the dofs of a free body
 TILE_ROWS, TILE_COLUMNS = 8, 16  # rows and columns of a tile that is updated at once
@@ -36,7 +52,7 @@ _FIRST_COLUMN = np.int32(0)
 
 
 @node()
-class Skyline:
+class Skyline(Symmetric):
     """A skyline matrix: its upper triangle, and the last nonzero column of each row.
 
     Attributes:
@@ -63,16 +79,16 @@ class Skyline:
         """Return the number of rows."""
         return len(self.last)
 
-    def plus_products(self, J: Array, G: Array) -> Self:
+    def add_outer(self, J: Array, G: Array) -> Self:
         """Return A + J' G, where J' G is zero outside of the profile; J and G `[rows, n]`."""
         return replace(self, matrix=self.matrix + _pad_to_tiles(gram(J, G)))
 
-    def plus_diagonal(self, values: Array) -> Self:
+    def add_diagonal(self, values: Array) -> Self:
         """Return A with a diagonal `[n]` added."""
         eye = np.eye(*self.matrix.shape, dtype=self.matrix.dtype)
         return replace(self, matrix=self.matrix + eye * jnp.pad(values, (0, TILE_ROWS))[:, None])
 
-    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
+    def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
         """Return A with numbers `[k]` added at constant indices within the profile."""
         place = self.matrix.at[row, column]
         return replace(self, matrix=place.add(values, unique_indices=True, indices_are_sorted=True))
@@ -147,8 +163,8 @@ def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
     """Return the upper triangle D L', the right-hand side D L^-1 b, and the final profile."""
     n = len(b)
 
-    def pivots(iteration: Array, state: tuple) -> tuple:
-        """Eliminate `_PIVOTS_PER_STEP` rows."""
+    def eliminate_step(iteration: Array, state: tuple) -> tuple:
+        """Eliminate `_PIVOTS_PER_STEP` rows: among each other, then from all rows below."""
         A, b, last = state
         p = jnp.int32(iteration * _PIVOTS_PER_STEP)
         # The pivot rows reach to the last column of any of them.
@@ -156,7 +172,7 @@ def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
         A, b, rows, inverse = _eliminate_pivot_rows(A, b, p, end, n)
         of_p = lax.dynamic_slice(b, (p,), (_PIVOTS_PER_STEP,))
 
-        def subtract(iteration: Array, state: tuple) -> tuple:
+        def update_rows(iteration: Array, state: tuple) -> tuple:
             """Subtract the pivot rows from `TILE_ROWS` rows, as far as they have entries there."""
             A, b, last = state
             i = p + _PIVOTS_PER_STEP + iteration * TILE_ROWS
@@ -168,7 +184,7 @@ def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
             end_of_i = jnp.where(jnp.any(some), end, i - 1)
 
             # Update the rows tile by tile, then the right-hand side.
-            def piece(iteration: Array, A: Array) -> Array:
+            def update_tile(iteration: Array, A: Array) -> Array:
                 at = i + iteration * TILE_COLUMNS
                 whole = _slice_tile(rows, _FIRST_COLUMN, at, _PIVOTS_PER_STEP)
                 change = unrolled_sum(
@@ -178,7 +194,7 @@ def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
                     A, _slice_tile(A, i, at, TILE_ROWS) - change, (i, at)
                 )
 
-            A = lax.fori_loop(_FIRST_COLUMN, _num_tiles(i, end_of_i), piece, A)
+            A = lax.fori_loop(_FIRST_COLUMN, _num_tiles(i, end_of_i), update_tile, A)
             share = unrolled_sum(lambda k: factor[k] * of_p[k], _PIVOTS_PER_STEP)
             b = lax.dynamic_update_slice(b, lax.dynamic_slice(b, (i,), (TILE_ROWS,)) - share, (i,))
             # Fill-in: rows with a nonzero multiplier extend to the end of the pivot rows.
@@ -186,12 +202,13 @@ def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
             longer = jnp.where(some, jnp.maximum(longer, end), longer)
             return A, b, lax.dynamic_update_slice(last, longer, (i,))
 
+        # All pivot rows now reach to `end`, and so do the rows from which they are subtracted.
         last = lax.dynamic_update_slice(last, jnp.full(_PIVOTS_PER_STEP, end), (p,))
         iterations = jnp.maximum(end - p - _PIVOTS_PER_STEP + TILE_ROWS, 0) // TILE_ROWS
-        return lax.fori_loop(_FIRST_COLUMN, iterations, subtract, (A, b, last))
+        return lax.fori_loop(_FIRST_COLUMN, iterations, update_rows, (A, b, last))
 
     state = (A, jnp.pad(b, (0, TILE_ROWS)), jnp.pad(last, (0, TILE_ROWS)))
-    A, b, last = lax.fori_loop(0, -(-n // _PIVOTS_PER_STEP), pivots, state)
+    A, b, last = lax.fori_loop(0, -(-n // _PIVOTS_PER_STEP), eliminate_step, state)
     return A, b[:n], last[:n]
 
 
@@ -206,7 +223,7 @@ def _eliminate_pivot_rows(
     """
     order = np.arange(_PIVOTS_PER_STEP, dtype=np.int32)
 
-    def by_row(k: Array, state: tuple) -> tuple:
+    def eliminate_row(k: Array, state: tuple) -> tuple:
         """Eliminate within the first tile, recording multipliers and reciprocal pivots."""
         X, y, factors, inverse = state
         k = jnp.int32(k)
@@ -220,16 +237,16 @@ def _eliminate_pivot_rows(
         """Apply the recorded multipliers of one pivot to a tile."""
         return X - factors[k][:, None] * X[k][None]
 
-    def put(state: tuple, X: Array, at: Array) -> tuple:
+    def store_tile(state: tuple, X: Array, at: Array) -> tuple:
         """Store a tile in A and in the separate pivot rows."""
         A, rows = state
         A = lax.dynamic_update_slice(A, X, (p, at))
         return A, lax.dynamic_update_slice(rows, X, (_FIRST_COLUMN, at))
 
-    def piece(iteration: Array, state: tuple) -> tuple:
-        """Eliminate within one of the remaining tiles."""
+    def eliminate_tile(iteration: Array, state: tuple) -> tuple:
+        """Eliminate within one of the tiles to the right, with the recorded multipliers."""
         at = p + iteration * TILE_COLUMNS
-        return put(
+        return store_tile(
             state,
             lax.fori_loop(
                 0, _PIVOTS_PER_STEP, reapply, _slice_tile(state[0], p, at, _PIVOTS_PER_STEP)
@@ -245,9 +262,9 @@ def _eliminate_pivot_rows(
         none,
         none[0],
     )
-    X, y, factors, inverse = lax.fori_loop(0, _PIVOTS_PER_STEP, by_row, given)
-    state = put((A, jnp.zeros((_PIVOTS_PER_STEP, A.shape[1]), A.dtype)), X, p)
-    A, rows = lax.fori_loop(np.int32(1), _num_tiles(p, end), piece, state)
+    X, y, factors, inverse = lax.fori_loop(0, _PIVOTS_PER_STEP, eliminate_row, given)
+    state = store_tile((A, jnp.zeros((_PIVOTS_PER_STEP, A.shape[1]), A.dtype)), X, p)
+    A, rows = lax.fori_loop(np.int32(1), _num_tiles(p, end), eliminate_tile, state)
     return A, lax.dynamic_update_slice(b, y, (p,)), rows, inverse
 
 
@@ -256,15 +273,15 @@ def _back_substitute(A: Array, b: Array, last: Array, inverse: Array) -> Array:
     n = len(b)
 
     def row(iteration: Array, x: Array) -> Array:
-        """Solve for the unknown of row p."""
+        """Solve for the unknown of row p, given those behind it."""
         p = jnp.int32(n - 1 - iteration)
 
-        def piece(iteration: Array, total: Array) -> Array:
+        def sum_tile(iteration: Array, total: Array) -> Array:
             at = p + iteration * TILE_COLUMNS  # starts at x[p], which is still zero
             return total + _slice_tile(A, p, at)[0] * lax.dynamic_slice(x, (at,), (TILE_COLUMNS,))
 
         later = lax.fori_loop(
-            _FIRST_COLUMN, _num_tiles(p, last[p]), piece, jnp.zeros((TILE_COLUMNS,), b.dtype)
+            _FIRST_COLUMN, _num_tiles(p, last[p]), sum_tile, jnp.zeros((TILE_COLUMNS,), b.dtype)
         )
         return lax.dynamic_update_slice(x, ((b[p] - later.sum()) * inverse[p])[None], (p,))
 

@@ -5,9 +5,13 @@ writes the trailing matrix in memory. Here one warp solves one world (transforms
 matrix is held as one tile, or for larger systems as the upper triangle of `_MIN_TILE_SIDE` x
 `_MIN_TILE_SIDE` tiles. Right-looking A = L D L' from the first row down; b is one more column, so
 elimination includes forward substitution. By symmetry the column below a pivot equals the row to
-its right, so lanes only exchange a row, through `SystemMemory`.
+its right, so lanes only exchange a row, through `SystemMemory`. 40 dofs, with b in column 40:
 
-The kernel is not differentiated: its caller defines the implicit derivative (factor.py).
+    a b c         column 40 is in c, e and f; columns 41 to 47 are zero
+      d e         row 5 of a, b and c is pivot row 5: it is divided by the pivot, stored as row 5
+        f         of L', and its outer product is subtracted from all tiles at once
+
+The kernel is not differentiated: its caller defines the implicit derivative (cholesky.py).
 """
 
 from typing import Any, NamedTuple
@@ -38,11 +42,6 @@ MAX_KERNEL_DOFS = 95  # most dofs whose tiles, with b, fit the registers of a wa
 Tiles = list[list[Array]]  # rows of tiles of the upper triangle
 
 
-def supports_rhs(b: Array) -> bool:
-    """Return whether the kernel supports a right-hand side `[n, *W]`."""
-    return b.ndim == 2 and 0 < len(b) <= MAX_KERNEL_DOFS
-
-
 def tile_side(n: int) -> int:
     """Return the side of the tiles for a system of n dofs."""
     return WARP_SIZE if n < WARP_SIZE else _MIN_TILE_SIDE
@@ -58,7 +57,7 @@ def solve_in_kernel(A: Array, b: Array) -> Array:
 
     Args:
       A: symmetric positive definite `[n, n, worlds]`, or `[n, n, 1]`.
-      b: `[n, worlds]`, with n in the range of `supports_rhs`.
+      b: `[n, worlds]`, with n at most `MAX_KERNEL_DOFS`.
 
     Returns:
       x, `[n, worlds]`.

@@ -6,6 +6,16 @@ updates the rows of these, and nothing else. Corresponds to `mj_factorM` and `mj
 Each iteration of a loop processes one entry, in a few nanoseconds in a fused CPU kernel; the dense
 matrix is never formed.
 
+A trunk 0 with two arms, 1-2 and 3 (parents -1, 0, 1, 0), as a matrix and as it is stored:
+
+    00 10 20 30      00
+    10 11 21  .      10 11          row i: its entries with its ancestors by depth,
+    20 21 22  .      20 21 22       then the diagonal
+    30  .  . 33      30 33
+
+Elimination from the last row: row 3 is subtracted from row 0 (its only ancestor), row 2 from rows 1
+and 0, row 1 from row 0. No zero becomes nonzero. docs/developer/linear-algebra.md has the numbers.
+
 `entries` `[n, width, *W]` hold for item i its entry with the ancestor of depth p in column p. The
 loops see rows `[n, width * W]` with one long axis (`size` = number of worlds), because XLA
 vectorizes slices at traced offsets only in this form. `pairs` lists the stored entries:
@@ -25,8 +35,8 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.node import node
 from jaxsim.cache import bounded_cache
-from jaxsim.linalg.contact_blocks import ContactBlocks
 from jaxsim.linalg.forest import Forest
+from jaxsim.linalg.operator import MassMatrix
 from jaxsim.transforms.derivative_context import prefer_loops
 from jaxsim.transforms.materialize import materialize
 
@@ -68,7 +78,7 @@ def pairs_of(forest: Forest) -> AncestorPairs:
 
 
 @node("forest")
-class TreeSparse:
+class TreeSparse(MassMatrix):
     """A tree-sparse symmetric matrix.
 
     Attributes:
@@ -103,30 +113,17 @@ class TreeSparse:
         address = np.arange(n) * width + pairs_of(self.forest).depth
         return gather_static(self.entries.reshape(n * width, *worlds), address)
 
-    def plus_diagonal(self, values: Array) -> Self:
+    def add_diagonal(self, values: Array) -> Self:
         """Return A with a diagonal `[n, *W]` added."""
         depth = pairs_of(self.forest).depth
         here = np.arange(self.entries.shape[1]) == depth[:, None]
         added = self.entries + column(1.0 * here, values) * values[:, None]
         return replace(self, entries=added)
 
-    def plus_products(self, J: Array, G: Array) -> Self:
+    def add_outer(self, J: Array, G: Array) -> Self:
         """Return A + J' G, of rows that touch an item and its ancestors; J, G `[rows, n, *W]`."""
         more = type(self).of_products(tuple(J), tuple(G), self.forest)
         return replace(self, entries=self.entries + more.entries)
-
-    def plus_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Raise NotImplementedError: constraint rows of flexes couple several trees."""
-        raise NotImplementedError("TreeSparse.plus_entries")
-
-    def supports(self, between: ContactBlocks) -> bool:
-        """Return False: contacts couple items that are not ancestors of each other."""
-        del between
-        return False
-
-    def add_contact_blocks(self, between: ContactBlocks) -> Self:
-        """Raise NotImplementedError; `supports` is always false."""
-        raise NotImplementedError("TreeSparse.add_contact_blocks")
 
     def times(self, x: Array) -> Array:
         """Return A x, `[n, *W]`."""

@@ -14,9 +14,8 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import diagonal, sum_items
-from jaxsim.enums import ConstraintType, DisableBit, EnableBit, SolverType
-from jaxsim.linalg.block_diagonal import BlockDiagonal
-from jaxsim.linalg.tree_sparse import TreeSparse
+from jaxsim.enums import DisableBit, EnableBit, SolverType
+from jaxsim.linalg.dense import Dense
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
@@ -31,7 +30,6 @@ from jaxsim.physics.callback import call_control
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.constraint.efc.row_list import list_rows
 from jaxsim.physics.constraint.island import islands, passive_couplings, touched_trees
-from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.constraint.regularize import regularized_rows
 from jaxsim.physics.flex.flex import flex, flex_velocity
@@ -55,14 +53,12 @@ from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.islands import find_islands
 from jaxsim.physics.solver.newton import newton_solve
 from jaxsim.physics.solver.noslip import NoslipStart, run_noslip
-from jaxsim.physics.solver.per_world import solves_by_world
 from jaxsim.physics.solver.pgs import gauss_seidel
 from jaxsim.physics.solver.problem import ConstraintProblem, RowForces
 from jaxsim.physics.solver.solution import SolverSettings, solve_constrained
 from jaxsim.physics.solver.statistics import no_statistics
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
-from jaxsim.transforms.materialize import is_unbatched
 
 
 def forward(m: Model, d: Data) -> Data:
@@ -250,23 +246,22 @@ def _solve_constraints(m: Model, d: Data) -> Data:
     """Solve the problem of all dofs; no solver runs without rows, or where IPC replaces it."""
     system = smooth_system(m, d)
     d = d.replace(rows=regularized_rows(m, d, system.backbone))
-    inertia = system.inertia if system.sparse is None else system.sparse
     # No solver: the unconstrained acceleration is the result.
     if d.rows.empty or m.nv == 0 or m.resolves_shells:
         acc = system.acceleration()
-        d = count_singular(m, d, inertia, acc)
+        d = count_singular(m, d, system.inertia, acc)
         none = jnp.zeros((1, *acc.shape[1:]), jnp.int32)
         zero = jnp.zeros_like(acc)
         d = d.replace(qacc_smooth=acc, qacc=acc, qfrc_constraint=zero, solver_niter=none)
         d = d.replace(solver=no_statistics(d.solver))
         if m.lists_row_forces and not d.rows.empty:
-            of_rows = ConstraintProblem(d.M, d.qfrc_smooth, d.rows).row_forces(acc)
+            of_rows = ConstraintProblem(Dense(d.M), d.qfrc_smooth, d.rows).row_forces(acc)
             d = d.replace(forces=jax.tree.map(jnp.zeros_like, of_rows))
         return list_rows(m, system.add_gyroscopic_forces(m, d))
     # Primal or dual solver.
-    problem = _build_problem(m, d, system)
+    problem = constraint_problem(m, d, system)
     found = solve_constrained(problem, _settings(m, d, problem), _method(m, d))
-    d = count_singular(m, d, inertia, found.qacc_smooth).replace(
+    d = count_singular(m, d, system.inertia, found.qacc_smooth).replace(
         qacc_smooth=found.qacc_smooth,
         qacc=found.qacc,
         qfrc_constraint=found.force,
@@ -283,30 +278,20 @@ def _solve_constraints(m: Model, d: Data) -> Data:
     return list_rows(m, d)
 
 
-def _build_problem(m: Model, d: Data, system: System) -> ConstraintProblem:
-    """Build the problem of all dofs, with sparse or block-diagonal M where Newton profits."""
-    parts = system.parts, solver_blocks(m), coupled_blocks(m)
-    problem = ConstraintProblem(system.inertia, system.force, d.rows, *parts)
-    if m.opt.solver != SolverType.NEWTON or m.opt.noslip_iterations > 0:
-        return problem
-    # Tree-sparse M: allowed if every row has one nonzero, so that H has the same sparsity.
-    if isinstance(system.sparse, TreeSparse):
-        # One nonzero per row, in the rows and their types.
-        of_one_joint = all(
-            isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
-            for block in d.rows.blocks
-        )
-        return replace(problem, M=system.sparse) if of_one_joint else problem
-    # Block-diagonal M: for problems that are solved one world at a time.
-    one = is_unbatched(d.qpos) or solves_by_world(problem)
-    by_parts = isinstance(system.sparse, BlockDiagonal) and one and problem.supports_block_updates()
-    return replace(problem, M=system.sparse) if by_parts else problem
+def constraint_problem(m: Model, d: Data, system: System) -> ConstraintProblem:
+    """Build the problem of all dofs, with M in its own form where Newton's method can use it."""
+    problem = ConstraintProblem(
+        system.inertia, system.force, d.rows, solver_blocks(m), coupled_blocks(m)
+    )
+    newton = m.opt.solver == SolverType.NEWTON and m.opt.noslip_iterations == 0
+    own_form = newton and problem.accumulates_in_form_of_inertia()
+    return problem if own_form else replace(problem, M=system.dense)
 
 
 def _settings(m: Model, d: Data, problem: ConstraintProblem) -> SolverSettings:
     """Return tolerances, scaling, warm start and islands for the solver."""
-    dense = isinstance(problem.M, jax.Array)
     # Diagonal of M for scaling; islands for CG and PGS.
+    dense = isinstance(problem.M, Dense)
     inertia, islands = diagonal(d.M) if dense else problem.M.diagonal, None
     if m.opt.solver != SolverType.NEWTON:
         touched, ties = touched_trees(m, d), passive_couplings(m, d)

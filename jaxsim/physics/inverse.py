@@ -10,12 +10,12 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import sum_items
 from jaxsim.enums import EnableBit, IntegratorType
-from jaxsim.linalg.factor import solve_blocks
 from jaxsim.math import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.body.applied_force import xfrc_accumulate
+from jaxsim.physics.body.inertia import mass_matrix
 from jaxsim.physics.body.singular_inertia import count_singular
 from jaxsim.physics.constraint.efc.row_list import list_rows
 from jaxsim.physics.constraint.regularize import regularized_rows
@@ -23,7 +23,6 @@ from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.forward import to_position, velocity_stages
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.integrate.system import System, unforced_system
-from jaxsim.physics.partition import inertia_blocks
 from jaxsim.physics.sensor.sensor import sensor_acc
 from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.problem import ConstraintProblem
@@ -48,7 +47,7 @@ def inverse(m: Model, d: Data) -> Data:
     `mj_inverse` in MuJoCo.
     """
     d = velocity_stages(m, to_position(m, d.replace(readings=None)))
-    d = count_singular(m, d, d.M if d.inertia is None else d.inertia, d.qacc)
+    d = count_singular(m, d, mass_matrix(m, d), d.qacc)
     return inverse_forces(m, d)
 
 
@@ -114,10 +113,7 @@ def continuous_acceleration(m: Model, d: Data) -> Array:
     inertia = effective_inertia(m, actuation(m, d))
     if inertia is None:
         return d.qacc
-    force = inertia.multiply(d.qacc)
-    if d.inertia is not None:
-        return d.inertia.solve(force)
-    return solve_blocks(d.M, force, inertia_blocks(m))
+    return mass_matrix(m, d).solve(inertia.multiply(d.qacc))
 
 
 def _force(m: Model, d: Data, system: System) -> Array:

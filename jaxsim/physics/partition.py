@@ -6,7 +6,12 @@ several of them. The Hessian of the solver also couples trees that may touch, an
 equality or a tendon couples; under the discrete integrator actuators and flexes as well. Parts
 depend on the structure of the model alone, not on the state. Each block size compiles to a
 factorization of its own, so that the blocks are used only where they reduce the work by
-`MIN_SPEEDUP`.
+`MIN_SPEEDUP`. Three partitions of the same dofs, from fine to coarse; of six boxes on a floor, of
+which two are welded together:
+
+    M              {0} {1} {2} {3} {4} {5}     inertia_blocks: what no state couples
+    H, no contact  {0} {1} {2} {3} {4 5}       coupled_blocks: the weld couples two trees
+    H, any         {0 1 2 3 4 5}               solver_blocks: any two boxes may touch
 """
 
 from collections.abc import Iterable
@@ -15,7 +20,7 @@ import numpy as np
 
 from jaxsim.enums import EqType
 from jaxsim.linalg.block_diagonal import Parts
-from jaxsim.linalg.factor import MAX_UNROLLED_DOFS
+from jaxsim.linalg.choose import Choice, InertiaFacts, choose_operator
 from jaxsim.linalg.tree_sparse import pairs_of
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
@@ -25,7 +30,6 @@ from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import passive_contact_trees, trees_of_flexes
 from jaxsim.physics.sleep.incidence import equality_incidence, tendon_incidence
 from jaxsim.physics.topology import dof_forest
-from jaxsim.transforms.platform import platform
 
 # split only if the flop count drops by this factor; each block size is a program of its own
 MIN_SPEEDUP = 4
@@ -40,28 +44,17 @@ def inertia_blocks(s: Structure) -> Parts:
     return _parts(s, tendon_incidence(s).tree)
 
 
-def is_sparse(m: Model) -> bool:
-    """Return True if M is stored as `TreeSparse`: its entries between dofs and their ancestors.
-
-    This form is used where loops cost little, the blocks are too large to be unrolled, and the
-    tree-sparse factorization (L'DL), one row update per entry, is much less work than dense blocks.
-    """
-    return platform().fuses_calls and _is_sparse(m)
+def inertia_choice(m: Model) -> Choice:
+    """Return the form in which M is stored besides the dense one, and why (linalg/choose.py)."""
+    return choose_operator(_inertia_facts(m))
 
 
 @cache_by_structure
-def _is_sparse(s: Structure) -> bool:
-    sizes = np.array([len(part) for part in inertia_blocks(s)])
-    if s.ntendon or sizes.max(initial=0) <= MAX_UNROLLED_DOFS:
-        return False
+def _inertia_facts(s: Structure) -> InertiaFacts:
     pairs = pairs_of(dof_forest(s))
-    return 4 * len(pairs.item) * pairs.width < int(np.sum(sizes**3)) / 6
-
-
-@cache_by_structure
-def is_block_diagonal(s: Structure) -> bool:
-    """Return True if the joint-space inertia is stored as diagonal blocks."""
-    return not s.ntendon and len(inertia_blocks(s)) > 1  # tendons may have inertia
+    sizes = tuple(len(part) for part in inertia_blocks(s))
+    # A row update per entry; in a loop each costs as much as about four multiplications.
+    return InertiaFacts(sizes, bool(s.ntendon), 4 * len(pairs.item) * pairs.width)
 
 
 @cache_by_structure

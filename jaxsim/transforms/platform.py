@@ -36,7 +36,7 @@ class Platform(NamedTuple):
       gathers: worlds may gather their own items of a table; a TPU fetches a tile of 1,024 numbers
         for each, where comparing the index with all items is one sum (arrays/gather.py).
       blocks: large linear systems are solved one after another, by blocks: the library would wake
-        threads for each small one (linalg/factor.py).
+        threads for each small one (linalg/cholesky.py).
       fuses_calls: programs run as a few large kernels, in which loops are inexpensive
         (cpu_fusion.py).
       lanes: number of shape pairs that are searched at a time (compaction.py).
@@ -127,14 +127,18 @@ def for_platform(name: str, *, kernels: bool | None = None) -> AbstractContextMa
 
 def platform() -> Platform:
     """Return the choices for the platform of the program being traced."""
-    name, kernels = _told.value
-    name = name or _default_platform()
+    name, kernels = platform_name(), _told.value[1]
     found, nvidia = PLATFORMS.get(name, _OTHER_PLATFORM), name in ("gpu", "cuda")
     if kernels is None:
         kernels = nvidia and _supports_kernels()
     if not kernels:
         return found
     return found._replace(kernels="compiled" if nvidia else "interpreted")
+
+
+def platform_name() -> str:
+    """Return the name of the platform of the program being traced."""
+    return _told.value[0] or _default_platform()
 
 
 def _default_platform() -> str:

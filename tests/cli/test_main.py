@@ -63,6 +63,15 @@ def test_info_says_what_the_model_has(capsys, ball):
     assert "bytes per world" in out
 
 
+def test_info_describes_the_program_of_a_step(capsys, ball):
+    code, out, _ = answer(capsys, "info", ball, "--program", "--worlds", 4)
+    assert code == 0
+    assert "program of a step: 4 worlds in tiles of 4, cpu" in out
+    assert "Newton Hessian: (M + J' W J) v = -g, 7 dofs" in out
+    assert "PackedLower: worlds of at most 48 dofs together" in out
+    assert re.search(r"^  size +\d+ equations$", out, re.MULTILINE)
+
+
 @pytest.mark.slow
 def test_rollout_simulates_and_writes(capsys, ball, tmp_path):
     out_file = tmp_path / "motion.npz"

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from jaxsim.linalg.block_diagonal import BlockDiagonal
-from jaxsim.linalg.factor import solve_spd
 from jaxsim.linalg.tree_sparse import pairs_of
 
 pytestmark = pytest.mark.kernels
@@ -36,8 +35,8 @@ def test_products_and_solutions_are_those_of_the_dense_matrix(name, worlds):
     b = rng.standard_normal((n, *worlds))
 
     def both(f, x, added, b):
-        matrix = BlockDiagonal.of_products(tuple(f), tuple(x), parts, above, solve_spd)
-        matrix = matrix.plus_diagonal(added)
+        matrix = BlockDiagonal.of_products(tuple(f), tuple(x), parts, above)
+        matrix = matrix.add_diagonal(added)
         return matrix.times(b), matrix.solve(b)
 
     product, solution = jax.jit(both)(*map(jnp.asarray, (f, x, added, b)))
@@ -56,7 +55,7 @@ def test_dense_form_equals_blocks(name, worlds):
     for part in parts:
         own = np.random.default_rng(len(part)).standard_normal((len(part), len(part), *worlds))
         dense[np.ix_(part, part)] = own + own.swapaxes(0, 1)
-    matrix = BlockDiagonal.of(jnp.asarray(dense), parts, solve_spd)
+    matrix = BlockDiagonal.of(jnp.asarray(dense), parts)
     whole = np.pad(dense, [(0, 2), (0, 3), *[(0, 0)] * len(worlds)])
     np.testing.assert_array_equal(matrix.dense(2, 3), whole)
     np.testing.assert_array_equal(matrix.diagonal, dense[np.arange(n), np.arange(n)])

@@ -9,7 +9,7 @@ from tolerance import ROUNDING
 from jaxsim.linalg.block_diagonal import BlockDiagonal
 from jaxsim.linalg.blocked_lower import BLOCK_WIDTH, BlockedLower
 from jaxsim.linalg.contact_blocks import ContactBlocks, scatter_add_contacts
-from jaxsim.linalg.factor import Dense, solve_spd
+from jaxsim.linalg.dense import Dense
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
 
 pytestmark = pytest.mark.kernels
@@ -76,7 +76,7 @@ def test_products(dofs, slots, worlds):
     A = jnp.asarray(A)
     forms = [Dense(A)]
     forms += [BlockedLower.of(A)] if worlds and dofs is EVEN else []
-    forms += [BlockDiagonal.of(A, PARTS, solve_spd)] if slots == 1 else []
+    forms += [BlockDiagonal.of(A, PARTS)] if slots == 1 else []
     taken = [H.supports(ContactBlocks(dofs, jac.own, jac.group, weight, jac.used)) for H in forms]
     assert taken == [not worlds, *[True] * (len(forms) - 1)]
     matrix, b = np.moveaxis(whole, (0, 1), (-2, -1)), np.moveaxis(x, 0, -1)
@@ -103,8 +103,8 @@ def test_parts_take_other_rows_too():
 
     @jax.jit
     def solve(A, J, G):
-        H = BlockDiagonal.of(A, PARTS, solve_spd).plus_products(J, G).plus_diagonal(diagonal)
-        return H.plus_entries(row, column, value).solve(x)
+        H = BlockDiagonal.of(A, PARTS).add_outer(J, G).add_diagonal(diagonal)
+        return H.add_entries(row, column, value).solve(x)
 
     np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, solve(A, J, G)), x, **ROUNDING)
 

@@ -7,7 +7,7 @@ from tolerance import ROUNDING
 
 from jaxsim.arrays.products import apply_basis, apply_basis_transpose, gram_basis
 from jaxsim.linalg.blocked_lower import BlockedLower
-from jaxsim.linalg.factor import Dense, make_updatable
+from jaxsim.linalg.dense import Dense
 from jaxsim.linalg.packed_lower import PackedLower
 
 pytestmark = pytest.mark.kernels
@@ -34,7 +34,7 @@ def test_sums_and_solutions(n, kind):
 
     @jax.jit
     def solve(A, J, G, diagonal, b):
-        H = kind(A).plus_products(J, G).plus_diagonal(diagonal)
+        H = kind(A).add_outer(J, G).add_diagonal(diagonal)
         assert H.size == n
         return H.solve(b)
 
@@ -50,7 +50,7 @@ def test_single_entries(kind):
     values[[4, 5]] = values[[1, 3]]
     whole = A.copy()
     whole[row, column] += values
-    x = jax.jit(lambda A, v: kind(A).plus_entries(row, column, v).solve(b))(A, values)
+    x = jax.jit(lambda A, v: kind(A).add_entries(row, column, v).solve(b))(A, values)
     np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, x), b, **ROUNDING)
 
 
@@ -94,19 +94,10 @@ def test_products_by_chunks_are_those_of_all_at_once(size):
     np.testing.assert_allclose(second, expected, **ROUNDING)
 
 
-@pytest.mark.parametrize(
-    ("n", "worlds", "kind"),
-    [(6, 9, PackedLower), (60, 9, BlockedLower), (6, 1, Dense), (97, 9, Dense)],
-)
-def test_where_half_is_kept(n, worlds, kind):
-    eye = np.broadcast_to(np.eye(n)[..., None], (n, n, worlds))
-    assert type(make_updatable(eye, (), np.ones((n, worlds)))) is kind
-
-
 def test_steps_of_many_columns():
     """Several blocks in a step, of a size that is no multiple of theirs."""
     A, J, G, diagonal, b = parts(52)
     whole = A + np.einsum("riw,rjw->ijw", J, G) + np.eye(52)[..., None] * diagonal[:, None]
-    H = jax.jit(lambda A, J, G, v: BlockedLower.of(A).plus_products(J, G).plus_diagonal(v).solve(b))
+    H = jax.jit(lambda A, J, G, v: BlockedLower.of(A).add_outer(J, G).add_diagonal(v).solve(b))
     x = H(A, J, G, diagonal)
     np.testing.assert_allclose(np.einsum("ijw,jw->iw", whole, x), b, **ROUNDING)

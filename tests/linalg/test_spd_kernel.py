@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING
 
-from jaxsim.linalg.spd_kernel import MAX_KERNEL_DOFS, solve_in_kernel, supports_rhs
+import jaxsim
+from jaxsim.linalg.choose import Factorization, choose_factorization
+from jaxsim.linalg.spd_kernel import MAX_KERNEL_DOFS, solve_in_kernel
 
 pytestmark = pytest.mark.kernels
 
@@ -37,8 +39,13 @@ def test_one_matrix_may_serve_all_worlds():
 
 
 def test_one_world_and_large_systems_are_left_to_xla():
-    assert supports_rhs(jnp.ones((3, 33)))
-    assert supports_rhs(jnp.ones((MAX_KERNEL_DOFS, 1)))
-    assert not supports_rhs(jnp.ones((MAX_KERNEL_DOFS + 1, 64)))
-    assert not supports_rhs(jnp.ones(3))
-    assert not supports_rhs(jnp.ones((0, 64)))
+    def in_kernel(size: int, batched: bool, has_world_axis: bool = True) -> bool:
+        with jaxsim.for_platform("cuda", kernels=True):
+            choice = choose_factorization(size, batched, has_world_axis)
+        return choice.form is Factorization.KERNEL
+
+    assert in_kernel(3, batched=True)
+    assert in_kernel(MAX_KERNEL_DOFS, batched=False)
+    assert not in_kernel(MAX_KERNEL_DOFS + 1, batched=True)
+    assert not in_kernel(3, batched=False, has_world_axis=False)
+    assert choose_factorization(3, batched=True).form is not Factorization.KERNEL

@@ -35,7 +35,7 @@ def _matrix(forest: tuple, worlds: tuple = (WORLDS,)) -> tuple[TreeSparse, np.nd
     for i, j in zip(pairs.item, pairs.other, strict=True):
         dense[i, j] = dense[j, i] = np.sum(f[:, i] * x[:, j], axis=0)
     dense[np.arange(n), np.arange(n)] += diagonal
-    return tree.plus_diagonal(jnp.asarray(diagonal)), dense
+    return tree.add_diagonal(jnp.asarray(diagonal)), dense
 
 
 @pytest.mark.parametrize("worlds", [(), (WORLDS,)])
@@ -54,7 +54,7 @@ def test_products_and_solutions_are_those_of_the_dense_matrix(name, worlds):
 
 def test_a_world_whose_matrix_is_not_positive_definite_has_no_solution():
     tree, dense = _matrix(FORESTS["branches"])
-    tree = tree.plus_diagonal(jnp.zeros(dense.shape[1:]).at[2, 1].set(-100))
+    tree = tree.add_diagonal(jnp.zeros(dense.shape[1:]).at[2, 1].set(-100))
     found = np.asarray(tree.solve(jnp.ones(dense.shape[1:])))
     assert np.isnan(found[:, 1]).all()
     assert np.isfinite(found[:, [0, 2]]).all()

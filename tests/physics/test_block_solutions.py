@@ -8,7 +8,7 @@ import pytest
 from tolerance import ROUNDING, SOLVER
 
 import jaxsim
-from jaxsim.linalg.factor import solve_blocks
+from jaxsim.linalg.dense import Dense
 from jaxsim.physics.partition import inertia_blocks, solver_blocks
 
 CART = """<body name="cart{k}" pos="{k} 0 .098"><joint name="x{k}" type="slide" axis="1 0 0"/>
@@ -76,7 +76,7 @@ def test_solutions_are_those_of_the_whole(worlds):
         label[list(part)] = k
     A = A * (label[:, None] == label).reshape(8, 8, *[1] * len(worlds))
     b = rng.standard_normal((8, *worlds))
-    x = jax.jit(lambda A, b: solve_blocks(A, b, parts))(A, b)
+    x = jax.jit(lambda A, b: Dense(A, parts).solve(b))(A, b)
     np.testing.assert_allclose(np.einsum("ij...,j...->i...", A, x), b, **ROUNDING)
 
 
@@ -105,3 +105,20 @@ def test_forces_and_accelerations_are_the_oracles(xml):
         for name in ("qacc_smooth", "qacc", "qfrc_constraint"):
             np.testing.assert_allclose(getattr(ours, name)[k], getattr(theirs, name), **SOLVER)
     np.testing.assert_allclose(back.qfrc_inverse, np.zeros_like(qvel), **SOLVER)
+
+
+def test_worlds_of_pairs_of_trees_that_touch_are_those_of_one():
+    """Blocks of the Hessian are pairs of trees; a contact touches two trees of one block."""
+    ball = '<body pos="{} 0 .1"><freejoint/><geom size=".1" {}/></body>'
+    masks = [f'contype="{k}" conaffinity="{k}"' for k in (1, 1, 2, 2)]
+    bodies = "".join(ball.format(0.19 * k, mask) for k, mask in enumerate(masks))
+    m = jaxsim.load_model(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    assert [len(part) for part in solver_blocks(m)] == [12, 12]
+    d = jaxsim.make_data(m)
+    qvel = 0.3 * np.random.default_rng(3).standard_normal((3, m.nv))
+    forward = jax.jit(lambda v: jaxsim.forward(m, d.replace(qvel=v)))
+    many = jax.jit(jax.vmap(lambda v: jaxsim.forward(m, d.replace(qvel=v))))(qvel)
+    for k, v in enumerate(qvel):
+        one = forward(v)
+        assert np.any(one.qfrc_constraint)
+        np.testing.assert_allclose(many.qacc[k], one.qacc, **SOLVER)

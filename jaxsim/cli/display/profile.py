@@ -6,9 +6,11 @@ import jax
 
 from jaxsim.batch.profile import profile
 from jaxsim.batch.program import BatchProgram, replicate
+from jaxsim.batch.program_report import format_systems
 from jaxsim.cli.input.controls import initial_data, make_control
 from jaxsim.io.load import load_model
 from jaxsim.io.phase import named_phase
+from jaxsim.physics.solver.linear_systems import linear_systems
 
 
 def profile_model(args: argparse.Namespace) -> int:
@@ -23,4 +25,5 @@ def profile_model(args: argparse.Namespace) -> int:
     with named_phase("compile and measure the stages"):
         table = profile(m, jax.device_get(d), args.seconds)
     print(table)
+    print(format_systems(linear_systems(m, args.worlds)))
     return 0

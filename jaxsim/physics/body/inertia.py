@@ -1,8 +1,8 @@
 """Centers of mass, com-based inertias and motion axes, and the joint-space inertia matrix.
 
 Composite-rigid-body algorithm, about the center of mass of each kinematic tree. M is built in the
-form that partition.py selects for the model: dense, as diagonal blocks, or by its entries between
-dofs and their ancestors.
+form that linalg/choose.py selects for the model: dense, as diagonal blocks, or by its entries
+between dofs and their ancestors.
 """
 
 import jax.numpy as jnp
@@ -14,8 +14,10 @@ from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.products import gram
 from jaxsim.enums import MINVAL, JointType
 from jaxsim.linalg.block_diagonal import BlockDiagonal
-from jaxsim.linalg.factor import solve_spd
+from jaxsim.linalg.choose import Form
+from jaxsim.linalg.dense import Dense
 from jaxsim.linalg.ldl import ltdl
+from jaxsim.linalg.operator import MassMatrix
 from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.math import Inertia, Spatial, Vec, select_where
 from jaxsim.model.data import Data
@@ -23,7 +25,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.reflected_inertia import dof_armature, tendon_armature
 from jaxsim.physics.body.singular_inertia import diagonal_deficit, raise_diagonal
 from jaxsim.physics.body.tree_sums import subtree_sums
-from jaxsim.physics.partition import inertia_blocks, is_block_diagonal, is_sparse
+from jaxsim.physics.partition import inertia_blocks, inertia_choice
 from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import dof_ancestors, dof_forest, dof_slot
 from jaxsim.transforms.derivative_context import prefer_loops
@@ -131,22 +133,27 @@ def _inertia_by_trees(m: Model, force: Spatial, cdof: Spatial) -> Array:
     """Return M without tendons, one product per tree size, since M is block-diagonal in trees."""
     trees = (np.flatnonzero(m.dof_treeid == tree).tolist() for tree in range(m.ntree))
     parts = tuple(tuple(tree) for tree in trees if tree)
-    M = BlockDiagonal.of_products(force.parts, cdof.parts, parts, dof_ancestors(m), solve_spd)
-    return M.plus_diagonal(jnp.broadcast_to(dof_armature(m), cdof.parts[0].shape)).dense()
+    M = BlockDiagonal.of_products(force.parts, cdof.parts, parts, dof_ancestors(m))
+    return M.add_diagonal(jnp.broadcast_to(dof_armature(m), cdof.parts[0].shape)).dense()
 
 
 def _inertia_by_entries(m: Model, d: Data, force: Spatial) -> TreeSparse | BlockDiagonal | None:
     """Return M without the zeros between trees; None where there are few."""
-    f, x = force.parts, d.cdof.parts
+    f, x, form = force.parts, d.cdof.parts, inertia_choice(m).form
     products: TreeSparse | BlockDiagonal
-    if is_sparse(m):
+    if form is Form.TREE_SPARSE:
         products = TreeSparse.of_products(f, x, dof_forest(m))
-    elif is_block_diagonal(m):
-        products = BlockDiagonal.of_products(f, x, inertia_blocks(m), dof_ancestors(m), solve_spd)
+    elif form is Form.BLOCK_DIAGONAL:
+        products = BlockDiagonal.of_products(f, x, inertia_blocks(m), dof_ancestors(m))
     else:
         return None
-    products = products.plus_diagonal(jnp.broadcast_to(dof_armature(m), x[0].shape))
-    return products.plus_diagonal(diagonal_deficit(products.diagonal))
+    products = products.add_diagonal(jnp.broadcast_to(dof_armature(m), x[0].shape))
+    return products.add_diagonal(diagonal_deficit(products.diagonal))
+
+
+def mass_matrix(m: Model, d: Data) -> MassMatrix:
+    """Return M in the form in which it is solved and multiplied."""
+    return Dense(d.M, inertia_blocks(m)) if d.inertia is None else d.inertia
 
 
 def _ldl_factors(d: Data) -> Data:

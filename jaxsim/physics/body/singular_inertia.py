@@ -17,11 +17,9 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.gather import column, diagonal, gather_static
+from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import MAXVAL, MINVAL, JointType, WarningType
-from jaxsim.linalg.block_diagonal import BlockDiagonal
-from jaxsim.linalg.ldl import ltdl
-from jaxsim.linalg.tree_sparse import TreeSparse
+from jaxsim.linalg.operator import MassMatrix
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
@@ -33,8 +31,6 @@ _MIN_AXES_VOLUME2 = 1e-10  # square of the area, or volume, of unit axes that ar
 _PIVOT_ROUNDING_ULPS = (
     16  # what rounding leaves of a pivot that is zero, in units of that of its entry
 )
-
-InertiaMatrix = Array | TreeSparse | BlockDiagonal
 
 
 def raise_diagonal(M: Array) -> Array:
@@ -57,7 +53,7 @@ def count_massless(d: Data, whole: Array) -> Data:
     )
 
 
-def count_singular(m: Model, d: Data, inertia: InertiaMatrix, acc: Array) -> Data:
+def count_singular(m: Model, d: Data, inertia: MassMatrix, acc: Array) -> Data:
     """Count the warning in worlds where a pivot is too small.
 
     Args:
@@ -68,9 +64,7 @@ def count_singular(m: Model, d: Data, inertia: InertiaMatrix, acc: Array) -> Dat
     if not m.nv:
         return d
     acc, inertia = lax.stop_gradient((acc, inertia))
-    whole = (
-        inertia.diagonal if isinstance(inertia, TreeSparse | BlockDiagonal) else diagonal(inertia)
-    )
+    whole = inertia.diagonal
     shared = _shared_axes(m.structure)
     if not shared:
         return count_massless(d, whole)
@@ -83,12 +77,8 @@ def count_singular(m: Model, d: Data, inertia: InertiaMatrix, acc: Array) -> Dat
     for axes in shared:
         doubtful = doubtful | (_first_dependent(axes, d) >= 0)
 
-    def met(inertia: InertiaMatrix) -> Array:
-        D = (
-            inertia.pivots()
-            if isinstance(inertia, TreeSparse | BlockDiagonal)
-            else ltdl(inertia)[1]
-        )
+    def met(inertia: MassMatrix) -> Array:
+        D = inertia.pivots()
         rounding = _PIVOT_ROUNDING_ULPS * float(jnp.finfo(D.dtype).eps) * whole
         number = _first_low_pivot(jnp.maximum(MINVAL, rounding) >= D).info
         return jnp.broadcast_to(number, doubtful.shape)

@@ -11,7 +11,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, diagonal, gather_static, weighted_sum
 from jaxsim.arrays.linear import HIGHEST_PRECISION
 from jaxsim.enums import MINVAL, JointType
-from jaxsim.linalg.factor import inverse_spd
+from jaxsim.linalg.cholesky import inverse_spd
 from jaxsim.math import safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.derived import SLIDERS_ONLY

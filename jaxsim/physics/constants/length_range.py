@@ -18,7 +18,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, sum_items
 from jaxsim.enums import MINVAL, DisableBit, IntegratorType
 from jaxsim.errors import LocatedProblem, ModelError
-from jaxsim.linalg.factor import solve_spd
+from jaxsim.linalg.cholesky import solve_spd
 from jaxsim.math import safe_sqrt
 from jaxsim.model.allocate import allocate
 from jaxsim.model.data import Data

@@ -18,7 +18,7 @@ from jaxsim.arrays.gather import column, gather_static, sum_groups, weighted_sum
 from jaxsim.arrays.linear import group_table
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import apply_basis, apply_basis_transpose, gram_basis
-from jaxsim.linalg.packed_lower import AnySymmetric
+from jaxsim.linalg.operator import AnySymmetric
 from jaxsim.transforms.materialize import materialize
 
 
@@ -44,7 +44,7 @@ class DofJacobian:
 
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
         """Return H + J' W J, a diagonal update since the entries are +-1."""
-        return H.plus_diagonal(self._to_dofs(weight, H.size))
+        return H.add_diagonal(self._to_dofs(weight, H.size))
 
     def dense(self, nv: int) -> Array:
         """Return the matrix `[n, nv, *W]`."""
@@ -99,7 +99,7 @@ class SparseJacobian:
         # Sum the entries of blocks at equal positions.
         place, owner = np.unique(at, return_inverse=True)
         sums = sum_groups(flat, group_table(owner.ravel(), len(place)))
-        return H.plus_entries(place // nv, place % nv, sums)
+        return H.add_entries(place // nv, place % nv, sums)
 
     def dense(self, nv: int) -> Array:
         """Return the matrix `[n, nv, *W]`."""
@@ -126,7 +126,7 @@ class DenseJacobian:
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
         """Return H + J' W J."""
         weighted = weight[:, None] * self.matrix
-        return H.plus_products(self.matrix, materialize(weighted, weighted[0]))
+        return H.add_outer(self.matrix, materialize(weighted, weighted[0]))
 
     def dense(self, nv: int) -> Array:
         """Return the matrix `[n, nv, *W]`."""

@@ -18,7 +18,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
 from jaxsim.arrays.gather import diagonal
 from jaxsim.enums import EnableBit
-from jaxsim.linalg.factor import inverse_blocks
+from jaxsim.linalg.inverse_blocks import inverse_blocks
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.constraint.cone import Pyramid

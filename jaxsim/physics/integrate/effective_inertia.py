@@ -16,12 +16,11 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
-from jaxsim.arrays.gather import diagonal, gather_static
+from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import DisableBit, IntegratorType
-from jaxsim.linalg.block_diagonal import BlockDiagonal
-from jaxsim.linalg.factor import solve_blocks
-from jaxsim.linalg.gauss_jordan import solve_general
-from jaxsim.linalg.tree_sparse import TreeSparse
+from jaxsim.linalg.dense import Dense
+from jaxsim.linalg.elimination import General, solve_general
+from jaxsim.linalg.operator import MassMatrix
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.body.configuration import replace_items
@@ -33,7 +32,7 @@ from jaxsim.physics.integrate.velocity_derivative import (
     is_diagonal,
     smooth_derivative,
 )
-from jaxsim.physics.partition import Parts, inertia_blocks
+from jaxsim.physics.partition import inertia_blocks
 from jaxsim.physics.passive.damper import dof_damping_rate
 
 
@@ -41,40 +40,24 @@ class EffectiveInertia(NamedTuple):
     """Effective inertia M + h D.
 
     Attributes:
-      matrix: `[nv, nv, *W]`.
-      symmetric: True if the matrix is symmetric.
-      parts: diagonal blocks of a symmetric one, as groups of dofs; empty: one block.
+      matrix: in the form of M if D is diagonal, else dense.
       dofs: constant `[6, k]`: dofs of standalone free bodies, whose rows `own` replaces.
       own: their nonsymmetric blocks `[6, 6, k, *W]`; None: no such rows.
-      sparse: the matrix without zeros between trees; None: the dense matrix is solved.
     """
 
-    matrix: jax.Array
-    symmetric: bool
-    parts: Parts = ()
+    matrix: MassMatrix | General
     dofs: np.ndarray | None = None
     own: jax.Array | None = None
-    sparse: TreeSparse | BlockDiagonal | None = None
-
-    @property
-    def diagonal(self) -> Array:
-        """Return the diagonal of the matrix, `[nv, *W]`."""
-        return diagonal(self.matrix) if self.sparse is None else self.sparse.diagonal
 
     def solve(self, force: Array) -> Array:
         """Compute the acceleration `[nv, *W]` of a force."""
-        # Sparse, symmetric or general solve, then the rows of free bodies.
-        if self.sparse is not None:
-            out = self.sparse.solve(force)
-        elif self.symmetric:
-            out = solve_blocks(self.matrix, force, self.parts)
-        else:
-            out = solve_general(self.matrix, force)
+        # Solve the whole system, then replace the rows of free bodies.
+        out = self.matrix.solve(force)
         return out if self.own is None else self._with_rows(out, solve_general, force)
 
     def multiply(self, acc: Array) -> Array:
         """Compute the force `[nv, *W]` of an acceleration."""
-        out = apply(self.matrix, acc) if self.sparse is None else self.sparse.times(acc)
+        out = self.matrix.times(acc)
         return out if self.own is None else self._with_rows(out, apply, acc)
 
     def _with_rows(self, out: Array, function: Callable, x: Array) -> Array:
@@ -101,9 +84,9 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
         return None
     # M + h D with diagonal D.
     rate = m.opt.timestep * dof_damping_rate(m, d)
-    matrix = d.M + diagonal_matrix(rate)
-    sparse = None if d.inertia is None else d.inertia.plus_diagonal(rate)
-    return EffectiveInertia(matrix, True, inertia_blocks(m), sparse=sparse)
+    if d.inertia is not None:
+        return EffectiveInertia(d.inertia.add_diagonal(rate))
+    return EffectiveInertia(Dense(d.M + diagonal_matrix(rate), inertia_blocks(m)))
 
 
 def _implicitfast_inertia(m: Model, d: Data) -> EffectiveInertia:
@@ -111,25 +94,26 @@ def _implicitfast_inertia(m: Model, d: Data) -> EffectiveInertia:
 
     A spinning free body would gain energy if its gyroscopic force were explicit.
     """
-    # Symmetrized derivative, as in MuJoCo.
     D = -m.opt.timestep[None] * smooth_derivative(m, d)
-    matrix = d.M + 0.5 * (D + D.swapaxes(0, 1))
-    sparse = None
-    # Diagonal D keeps the sparsity of M.
+    matrix: MassMatrix
     if d.inertia is not None and is_diagonal(m):
-        sparse = d.inertia.plus_diagonal(m.opt.timestep * damping_rate(m, d))
+        # Diagonal D keeps the sparsity of M.
+        matrix = d.inertia.add_diagonal(m.opt.timestep * damping_rate(m, d))
+    else:
+        # Symmetrized derivative, as in MuJoCo.
+        matrix = Dense(d.M + 0.5 * (D + D.swapaxes(0, 1)))
     # Free bodies: full derivative in their 6 x 6 blocks.
     dofs = free_body_dofs(m)
     if not dofs.size:
-        return EffectiveInertia(matrix, True, sparse=sparse)
+        return EffectiveInertia(matrix)
     own = free_body_blocks(d.M + D, dofs) + m.opt.timestep[None, None] * bias_derivative(m, d, dofs)
-    return EffectiveInertia(matrix, True, dofs=dofs, own=own, sparse=sparse)
+    return EffectiveInertia(matrix, dofs, own)
 
 
 def _implicit_inertia(m: Model, d: Data) -> EffectiveInertia:
     """Build implicit's: passive, actuator and bias forces, not symmetric."""
     D = smooth_derivative(m, d) - bias_derivative(m, d, np.arange(m.nv))
-    return EffectiveInertia(d.M - m.opt.timestep[None] * D, False)
+    return EffectiveInertia(General(d.M - m.opt.timestep[None] * D))
 
 
 _IMPLICIT_INERTIAS = {

@@ -65,7 +65,7 @@ def single_step(m: Model, d: Data, kind: IntegratorType | None = None) -> Data:
     inertia = effective_inertia(m, d, kind)
     if inertia is None:
         return advance(m, d, d.qacc)
-    d = count_massless(d, inertia.diagonal)
+    d = count_massless(d, inertia.matrix.diagonal)
     return advance(m, d, inertia.solve(d.qfrc_smooth + d.qfrc_constraint))
 
 

@@ -22,7 +22,7 @@ from jaxsim.arrays.bilinear import apply
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.pattern import SparsityPattern
 from jaxsim.enums import DisableBit, SolverType
-from jaxsim.linalg.gauss_jordan import solve_general
+from jaxsim.linalg.elimination import solve_general
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure

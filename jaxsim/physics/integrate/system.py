@@ -12,16 +12,16 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
-from jaxsim.linalg.block_diagonal import BlockDiagonal
-from jaxsim.linalg.factor import solve_blocks
-from jaxsim.linalg.tree_sparse import TreeSparse
+from jaxsim.linalg.dense import Dense
+from jaxsim.linalg.operator import MassMatrix
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
+from jaxsim.physics.body.inertia import mass_matrix
 from jaxsim.physics.constraint.island import touched_trees
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.integrate.metric import Gyroscopic, Metric, gyroscopic_systems, step_metric
-from jaxsim.physics.partition import Parts, inertia_blocks, metric_blocks
+from jaxsim.physics.partition import inertia_blocks, metric_blocks
 from jaxsim.physics.solver.problem import ConstraintProblem
 
 
@@ -29,32 +29,28 @@ class System(NamedTuple):
     """Linear system inertia acc = force.
 
     Attributes:
-      inertia: `[nv, nv, *W]`.
+      inertia: in the form that is solved, without zeros between trees where that is faster.
+      dense: the inertia in dense form, for solvers that take no other.
       force: `[nv, *W]`.
-      parts: diagonal blocks of the inertia, as groups of dofs.
       backbone: inertia for regularization and no-slip iterations, `[nv, nv, *W]`.
       metric: metric of a discrete step; else None.
-      sparse: the inertia without zeros between trees; None: dense.
     """
 
-    inertia: jax.Array
+    inertia: MassMatrix
+    dense: Dense
     force: jax.Array
-    parts: Parts
     backbone: jax.Array
     metric: Metric | None
-    sparse: TreeSparse | BlockDiagonal | None = None
 
     def acceleration(self) -> Array:
         """Solve for the acceleration `[nv, *W]`."""
-        if self.sparse is not None:
-            return self.sparse.solve(self.force)
-        return solve_blocks(self.inertia, self.force, self.parts)
+        return self.inertia.solve(self.force)
 
     def for_slip(self, p: ConstraintProblem, smooth: Array) -> ConstraintProblem:
         """Return the problem for the no-slip iterations; `smooth`: acceleration without rows."""
         if self.metric is None:
             return p
-        return replace(p, M=self.backbone, smooth=apply(self.backbone, smooth))
+        return replace(p, M=Dense(self.backbone), smooth=apply(self.backbone, smooth))
 
     def add_gyroscopic_forces(self, m: Model, d: Data) -> Data:
         """Make gyroscopic forces of free bodies without contacts implicit in `qacc`."""
@@ -63,7 +59,7 @@ class System(NamedTuple):
 
     def multiply(self, m: Model, d: Data, acc: Array) -> Array:
         """Compute the force `[nv, *W]` that produces `acc`, the inverse of the solution."""
-        force = apply(self.inertia, acc) if self.sparse is None else self.sparse.times(acc)
+        force = self.inertia.times(acc)
         own = self._gyroscopic(m, d)
         return force if own is None else own.multiply(force, acc)
 
@@ -84,9 +80,11 @@ def smooth_system(m: Model, d: Data) -> System:
     """
     # Most integrators: M and the smooth force.
     if not is_discrete(m) or not m.nv:
-        return System(d.M, d.qfrc_smooth, inertia_blocks(m), d.M, None, d.inertia)
+        dense = Dense(d.M, inertia_blocks(m))
+        return System(mass_matrix(m, d), dense, d.qfrc_smooth, d.M, None)
     of = step_metric(m, d)
-    return System(of.matrix, d.qfrc_smooth + of.shift, metric_blocks(m), of.backbone, of)
+    dense = Dense(of.matrix, metric_blocks(m))
+    return System(dense, dense, d.qfrc_smooth + of.shift, of.backbone, of)
 
 
 def unforced_system(m: Model, d: Data) -> System:

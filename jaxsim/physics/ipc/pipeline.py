@@ -56,7 +56,7 @@ def solve_without_penetration(m: Model, d: Data) -> Data:
         )
     # Constraint problem of the step without the pairs of the mode.
     of, system = make_scene(m, d), smooth_system(m, d)
-    p = ConstraintProblem(system.inertia, system.force, d.rows, system.parts)
+    p = ConstraintProblem(system.dense, system.force, d.rows)
     settings = SolverSettings(
         warm=None,
         tolerance=m.opt.tolerance,

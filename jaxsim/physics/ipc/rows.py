@@ -24,7 +24,7 @@ from jaxsim.arrays.products import (
     gram_basis,
 )
 from jaxsim.enums import ConstraintType
-from jaxsim.linalg.packed_lower import AnySymmetric
+from jaxsim.linalg.operator import AnySymmetric
 from jaxsim.math import Vec
 from jaxsim.physics.collision.compact import compact_true, select_deepest
 from jaxsim.physics.constraint.cost import OneSided

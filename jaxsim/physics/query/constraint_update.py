@@ -13,7 +13,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply_transpose
 from jaxsim.arrays.gather import sum_items
 from jaxsim.enums import ConstraintState
-from jaxsim.linalg.factor import inverse_blocks
+from jaxsim.linalg.inverse_blocks import inverse_blocks
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float, Int

@@ -9,14 +9,12 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
-from jaxsim.linalg.factor import solve_blocks
 from jaxsim.linalg.ldl import ltdl, solve_transposed
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
-from jaxsim.physics.body.inertia import com_pos, crb
+from jaxsim.physics.body.inertia import com_pos, crb, mass_matrix
 from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.partition import inertia_blocks
 from jaxsim.physics.tendon.tendon import tendon
 
 
@@ -44,8 +42,7 @@ def add_m(m: Model, d: Data, dst: Float[Array, "nv nv"]) -> Float[Array, "nv nv"
 
 def mul_m(m: Model, d: Data, vec: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """Multiply an acceleration (nv,) by M, which gives a generalized force; `mj_mulM`."""
-    d = _ensure_inertia(m, d)
-    return apply(d.M, vec) if d.inertia is None else d.inertia.times(vec)
+    return mass_matrix(m, _ensure_inertia(m, d)).times(vec)
 
 
 def mul_m2(m: Model, d: Data, vec: Float[Array, "nv"]) -> Float[Array, "nv"]:
@@ -59,10 +56,7 @@ def mul_m2(m: Model, d: Data, vec: Float[Array, "nv"]) -> Float[Array, "nv"]:
 
 def solve_m(m: Model, d: Data, force: Float[Array, "nv"]) -> Float[Array, "nv"]:
     """Multiply a generalized force (nv,) by M^-1, which gives an acceleration; `mj_solveM`."""
-    d = _ensure_inertia(m, d)
-    if d.inertia is not None:
-        return d.inertia.solve(force)
-    return solve_blocks(d.M, force, inertia_blocks(m))
+    return mass_matrix(m, _ensure_inertia(m, d)).solve(force)
 
 
 def solve_m2(m: Model, d: Data, force: Float[Array, "nv"]) -> Float[Array, "nv"]:

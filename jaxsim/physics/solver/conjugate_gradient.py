@@ -19,7 +19,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
-from jaxsim.linalg.factor import InverseBlocks, inverse_blocks
+from jaxsim.linalg.inverse_blocks import InverseBlocks
 from jaxsim.physics.constraint.cost import Parabola, Quadratic
 from jaxsim.physics.constraint.rows import RowBlock
 from jaxsim.physics.solver.bracketing import LineCost, Trial, minimize_on_line
@@ -68,7 +68,7 @@ def conjugate_gradients(
     islands = settings.islands
     # Membership of dofs and the scale of each island.
     dofs, of_dof, scale = islands.dofs, islands.of_dof, islands.scale
-    inverse = inverse_blocks(p.M, p.inertia_parts)
+    inverse = p.inverse_inertia()
 
     def inner(a: Array, b: Array) -> Array:
         return sums(dofs, a * b)

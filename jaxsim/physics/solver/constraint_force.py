@@ -14,6 +14,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
 from jaxsim.arrays.gather import gather_static, weighted_sum
 from jaxsim.enums import ConstraintType, EqType
+from jaxsim.linalg.dense import Dense
 from jaxsim.math import Quat, Spatial, Vec, concat
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -33,7 +34,7 @@ def row_forces(d: Data) -> list[tuple[RowBlock, Any]]:
         return []
     if d.forces is not None:
         return list(zip(d.rows.blocks, d.forces.blocks, strict=True))
-    problem = ConstraintProblem(d.M, d.qfrc_smooth, d.rows)
+    problem = ConstraintProblem(Dense(d.M), d.qfrc_smooth, d.rows)
     pieces = problem.pieces(problem.residual(d.qacc))
     return [(block, piece.force) for block, piece in zip(d.rows.blocks, pieces, strict=True)]
 
@@ -80,7 +81,7 @@ def list_cone_hessians(d: Data) -> Data:
         return d
     if not isinstance(contact.cost, Elliptic):
         return d
-    r = ConstraintProblem(d.M, d.qfrc_smooth, d.rows).residual(d.qacc)[-1]
+    r = ConstraintProblem(Dense(d.M), d.qfrc_smooth, d.rows).residual(d.qacc)[-1]
     free, below = contact.cost.zones(r)
     bends = (contact.cost.D[0] > 0) & ~free & ~below
     curvature, dim = contact.cost.at(r).curvature, d.found.contacts.dim

@@ -25,9 +25,10 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import sum_items
-from jaxsim.physics.solver.kernel.newton import newton_in_kernel, supports_problem
+from jaxsim.linalg.choose import Form
+from jaxsim.physics.solver.kernel.newton import newton_in_kernel
 from jaxsim.physics.solver.linesearch import line_search, remaining_improvement
-from jaxsim.physics.solver.per_world import solve_world_by_world, solves_by_world
+from jaxsim.physics.solver.per_world import solve_world_by_world
 from jaxsim.physics.solver.problem import ConstraintProblem, Point
 from jaxsim.physics.solver.solution import ConstraintSolution, SolverSettings
 from jaxsim.physics.solver.statistics import Log, count_changes, improvement_and_slope, row_states
@@ -54,15 +55,16 @@ def newton_solve(
       records: keep statistics of the iterations in `ConstraintSolution.stat`.
     """
     # Choose the implementation: one kernel, one world at a time, or the loop below.
-    if platform().kernels and not records and supports_problem(p):
+    choice = p.choose_hessian(records)
+    if choice.form is Form.NEWTON_KERNEL:
         return newton_in_kernel(p, settings, iterations, ls_iterations)
-    if solves_by_world(p):
+    if choice.by_world:
         how = iterations, ls_iterations, records
         return solve_world_by_world(
             lambda p, settings: newton_solve(p, settings, *how), p, settings
         )
     x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
-    start, inertia = p.point(x), p.inertia()  # loop invariant
+    start, inertia = p.point(x), p.accumulator(choice.form)  # loop invariant
 
     def not_converged(state):
         iteration, *_, busy, _ = state
@@ -73,7 +75,7 @@ def newton_solve(
         # Gradient of the cost; in iteration 0 that of the Gauss term at zero.
         g = jnp.where(first, 0, at.Mx - force) - p.smooth
         # Newton direction from a new factorization of H.
-        v = materialize(p.newton_step(inertia, first, at.r, g), x)
+        v = materialize(p.newton_step(inertia, choice.form, first, at.r, g), x)
         Jv = materialize(p.times(v), x)
 
         # Iteration 0: v is the unconstrained acceleration; start there or at the warm start.

@@ -25,7 +25,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply, apply_transpose
-from jaxsim.linalg.factor import inverse_spd
+from jaxsim.linalg.cholesky import inverse_spd
 from jaxsim.model.model import Model
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import CostDerivatives, Huber
@@ -98,7 +98,7 @@ def _iterate_to_tolerance(
     pieces = _evaluate_rows(p, r, rows)
     reach = None if rows is None else rows.reach
     # M^-1 of the whole system: every row needs its response.
-    response = inverse_spd(p.M)
+    response = inverse_spd(p.M.matrix)
     x = apply(response, p.smooth + p.force(pieces))
     sliding = [k for k, block in enumerate(p.rows.blocks) if can_slip(block)]
     made = [friction_group(p.rows.blocks[k], r[k], pieces[k], reach, response) for k in sliding]

@@ -19,7 +19,6 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, sum_items
-from jaxsim.linalg.factor import inverse_blocks
 from jaxsim.physics.collision.contact_list import gather_world_items
 from jaxsim.physics.solver.dual.build import dual_items, item_row_forces, warm_forces
 from jaxsim.physics.solver.dual.items import Items
@@ -60,7 +59,7 @@ def gauss_seidel(
     """Return the acceleration and the forces after MuJoCo's PGS sweeps."""
     assert settings.islands is not None
     islands = settings.islands
-    inverse = inverse_blocks(p.M, p.inertia_parts)
+    inverse = p.inverse_inertia()
     smooth = inverse.times(p.smooth)
     # Rows in MuJoCo's order, with M^-1 J' precomputed.
     of = materialize(dual_items(p, inverse, islands), smooth)

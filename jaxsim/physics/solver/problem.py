@@ -8,8 +8,9 @@ constraints):
 A block of rows (constraint/rows.py) owns its Jacobian J, reference acceleration aref and cost s;
 this module sums over blocks: residuals r = J x - aref, forces f = -s'(r), curvatures W = s''(r),
 the gradient M x - smooth - J' f and the Hessian H = M + J' W J. Elliptic cones: constraint/cone.py.
-M and H are block-diagonal in groups of dofs that are known at compile time (physics/partition.py);
-`parts` are the blocks of H, `inertia_blocks` the smaller ones of M. `pieces` are force, cost and
+M and H are block-diagonal in groups of dofs that are known at compile time: `M.parts`, and the
+larger `parts` of H, with a drawing in physics/partition.py. linalg/choose.py decides the form in
+which H is accumulated and solved (docs/developer/linear-algebra.md). `pieces` are force, cost and
 curvature (`CostDerivatives`) of each block of rows at its residual.
 """
 
@@ -22,23 +23,28 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import sum_items
 from jaxsim.arrays.node import node
+from jaxsim.enums import ConstraintType
 from jaxsim.linalg.block_diagonal import BlockDiagonal
-from jaxsim.linalg.factor import (
-    make_updatable,
-    multiply_blocks,
-    solve_blocks,
-    supports_block_updates,
-)
-from jaxsim.linalg.packed_lower import AnySymmetric, Symmetric
+from jaxsim.linalg.blocked_lower import BlockedLower
+from jaxsim.linalg.cholesky import broadcast_to_worlds
+from jaxsim.linalg.choose import Choice, Form, HessianFacts, choose_operator
+from jaxsim.linalg.dense import Dense
+from jaxsim.linalg.inverse_blocks import InverseBlocks, inverse_blocks
+from jaxsim.linalg.operator import AnySymmetric, MassMatrix, Symmetric
+from jaxsim.linalg.packed_lower import PackedLower
+from jaxsim.linalg.skyline import Skyline
 from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
 from jaxsim.physics.constraint.cost import CostDerivatives, Parabola
+from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.rows import ConstraintBlocks
 from jaxsim.physics.partition import Parts, inertia_blocks, solver_blocks
-from jaxsim.transforms.materialize import materialize
+from jaxsim.physics.solver.kernel.rows import supports_block
+from jaxsim.transforms.derivative_context import prefer_loops
+from jaxsim.transforms.materialize import is_unbatched, materialize
 
 
 class RowForces(NamedTuple):
@@ -53,32 +59,29 @@ class RowForces(NamedTuple):
     reach: list | None
 
 
-@node("inertia_parts", "parts", "tied")
+@node("parts", "tied")
 class ConstraintProblem:
     """Convex problem: minimize 1/2 (x - a0)' M (x - a0) + sum s_i(J_i x - aref_i), M a0 = smooth.
 
     Attributes:
-      M: joint-space inertia: dense `[nv, nv, *W]`; or `TreeSparse`, its entries between dofs and
-        their ancestors, where every row has one nonzero so that H has the same sparsity; or its
-        diagonal blocks, `BlockDiagonal`.
+      M: joint-space inertia. Methods other than Newton's need `Dense`; for Newton's it has another
+        form if H is accumulated in it (`accumulates_in_form_of_inertia`).
       smooth: generalized force without constraints `[nv, *W]`.
       rows: constraint rows.
-      inertia_parts, parts: groups of coupled dofs in M and in H, see physics/partition.py; empty:
-        one group of all dofs.
+      parts: groups of coupled dofs in H, see physics/partition.py; empty: one group of all dofs.
       tied: groups of dofs that are coupled whatever contacts exist; empty: not known.
     """
 
-    M: Any
+    M: Any  # a MassMatrix
     smooth: jax.Array
     rows: ConstraintBlocks
-    inertia_parts: Parts = ()
     parts: Parts = ()
     tied: Parts = ()
 
     @classmethod
     def of(cls, m: Model, d: Data, force: Array) -> "ConstraintProblem":
         """Build the problem of a state with a generalized force `[nv, *W]`."""
-        return cls(d.M, force, d.rows, inertia_blocks(m), solver_blocks(m))
+        return cls(Dense(d.M, inertia_blocks(m)), force, d.rows, solver_blocks(m))
 
     def times(self, x: Array) -> list:
         """Compute J x, block by block."""
@@ -125,23 +128,64 @@ class ConstraintProblem:
             H = block.J.add_gram(H, piece.curvature)
         return H
 
-    def inertia(self) -> Symmetric:
-        """Return M in the form in which the Hessian is accumulated and solved, or as its blocks."""
-        if isinstance(self.M, TreeSparse | BlockDiagonal):
-            return self.M
-        return make_updatable(self.M, self.parts, self.smooth, self.couplings)
+    @property
+    def couplings(self) -> Parts:
+        """Return `tied` if contacts couple pairs of dof groups and are truncated to active ones."""
+        J = None if self.rows.contact is None else self.rows.contact.J
+        pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
+        return self.tied if pairs and len(self.tied) > 1 else ()
 
-    def supports_block_updates(self) -> bool:
-        """Return True if Newton's method, in one world, stores M as diagonal blocks too."""
-        return supports_block_updates(
-            len(self.smooth), self.inertia_parts, self.parts, self.couplings
+    def choose_hessian(self, records: bool = False, differentiated: bool = False) -> Choice:
+        """Choose the form in which Newton's method accumulates and solves H.
+
+        Args:
+          records: whether the iterations are recorded, which the GPU kernel does not support.
+          differentiated: whether H is that of a derivative, at the solution; iterations are not
+            differentiated (solution.py).
+        """
+        blocks, contact = self.rows.blocks, self.rows.contact
+        facts = HessianFacts(
+            size=len(self.smooth),
+            blocks=tuple(len(part) for part in self.parts),
+            uncoupled_blocks=len(self.couplings),
+            batched=not is_unbatched(self.smooth),
+            has_sparse_inertia=isinstance(self.M, TreeSparse),
+            has_single_dof_rows=all(
+                isinstance(block.J, DofJacobian) or block.type == ConstraintType.LIMIT_JOINT
+                for block in blocks
+            ),
+            has_active_count=contact is None or contact.J.used is not None,
+            suits_kernel=not records and all(map(supports_block, blocks)),
         )
+        return choose_operator(facts, differentiated)
 
-    def newton_step(self, start: Symmetric, first: Array | bool, r: list, g: Array) -> Array:
+    def accumulates_in_form_of_inertia(self) -> bool:
+        """Return whether Newton's method starts H from M as it is stored, not from the dense M.
+
+        Blocks are a start for one world only: in a batch they cost more than a dense matrix.
+        """
+        if isinstance(self.M, Dense):
+            return True
+        choice = self.choose_hessian()
+        if isinstance(self.M, TreeSparse):
+            return choice.form is Form.TREE_SPARSE
+        one = choice.by_world or is_unbatched(self.smooth)
+        same = choice.form is Form.BLOCK_DIAGONAL and self.M.parts == self.parts
+        return prefer_loops() and one and (same or choice.form is Form.SKYLINE)
+
+    def accumulator(self, form: Form) -> Symmetric:
+        """Return M in the form in which H is accumulated and solved, or as its blocks."""
+        M: MassMatrix = self.M
+        return _FROM_DENSE[form](M.matrix, self) if isinstance(M, Dense) else M
+
+    def newton_step(
+        self, start: Symmetric, form: Form, first: Array | bool, r: list, g: Array
+    ) -> Array:
         """Compute -H^-1 g, with the Hessian at a residual.
 
         Args:
-          start: the result of `inertia`.
+          start: the result of `accumulator`.
+          form: the form of H.
           first: bool scalar; where it is true H is M, without the constraints.
           r: residual J x - aref, block by block.
           g: gradient `[nv, *W]`.
@@ -152,35 +196,31 @@ class ConstraintProblem:
         # Assemble H at the residual.
         def full_hessian(r: list) -> Symmetric:
             pieces = materialize(self.pieces(r), g)
-            if isinstance(start, BlockDiagonal):  # writing zeros again costs less than a copy
-                return self.hessian(pieces, make_updatable(start, self.parts, g, self.couplings))
+            if form is Form.SKYLINE and isinstance(start, BlockDiagonal):
+                # Writing zeros again costs less than a copy.
+                return self.hessian(pieces, Skyline.of_parts(start, self.couplings))
             return self.hessian(pieces, start)
 
-        if self.parts == self.inertia_parts:
+        if form is Form.TREE_SPARSE or self.parts == self.M.parts:
             return -lax.cond(first, lambda r: start, full_hessian, r).solve(g)
         # M has smaller blocks than H, which are solved at a fraction of the cost.
         return -lax.cond(
             first, lambda r: self.solve_inertia(g), lambda r: full_hessian(r).solve(g), r
         )
 
-    @property
-    def couplings(self) -> Parts:
-        """Return `tied` if contacts couple pairs of dof groups and are truncated to active ones."""
-        J = None if self.rows.contact is None else self.rows.contact.J
-        pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
-        return self.tied if pairs and len(self.tied) > 1 else ()
-
     def solve_inertia(self, b: Array) -> Array:
         """Compute M^-1 b."""
-        if isinstance(self.M, TreeSparse | BlockDiagonal):
-            return self.M.solve(b)
-        return solve_blocks(self.M, b, self.inertia_parts)
+        x: Array = self.M.solve(b)
+        return x
+
+    def inverse_inertia(self) -> InverseBlocks:
+        """Compute M^-1 by its blocks, for methods that apply it many times."""
+        return inverse_blocks(self.M.matrix, self.M.parts)
 
     def inertia_times(self, x: Array) -> Array:
         """Compute M x."""
-        if isinstance(self.M, TreeSparse | BlockDiagonal):
-            return self.M.times(x)
-        return multiply_blocks(self.M, x, self.inertia_parts)
+        product: Array = self.M.times(x)
+        return product
 
     def restrict_to_line(self, at: "Point", move: "Point") -> list:
         """Restrict the cost to the line at + step * move; returns terms to sum (linesearch.py)."""
@@ -212,3 +252,13 @@ class Point:
     x: jax.Array
     Mx: jax.Array
     r: list
+
+
+# Conversion of a dense M to the form of H.
+_FROM_DENSE = {
+    Form.DENSE: lambda M, p: Dense(M, p.parts),
+    Form.BLOCK_DIAGONAL: lambda M, p: BlockDiagonal.of(M, p.parts),
+    Form.SKYLINE: lambda M, p: Skyline.of(M, p.couplings),
+    Form.PACKED_LOWER: lambda M, p: PackedLower.of(broadcast_to_worlds(M, p.smooth)),
+    Form.BLOCKED_LOWER: lambda M, p: BlockedLower.of(broadcast_to_worlds(M, p.smooth)),
+}

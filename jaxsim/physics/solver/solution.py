@@ -16,9 +16,6 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.linalg.factor import Dense
-from jaxsim.linalg.packed_lower import Symmetric
-from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.model.data import SolverStat
 from jaxsim.physics.solver.islands import Islands
 from jaxsim.physics.solver.problem import ConstraintProblem, RowForces
@@ -92,8 +89,7 @@ def _solution_tangent(
     _, (dF, dG) = jax.jvp(gradients, (p,), (dp,))
     # One system with the Hessian at the solution; the forces follow by the chain rule.
     pieces = materialize(p.pieces(p.residual(found.qacc)), found.qacc)
-    M: Symmetric = p.M if isinstance(p.M, TreeSparse) else Dense(p.M, p.parts)
-    H = p.hessian(pieces, M)
+    H = p.hessian(pieces, p.accumulator(p.choose_hessian(differentiated=True).form))
     dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
     # Tangents of forces at the moved solution.
     _, dforce = jax.jvp(ConstraintProblem.force_at, (p, found.qacc), (dp, dx))

@@ -17,8 +17,9 @@ from tolerance import DIFFERENCE, STAGE, STAGES
 import jaxsim
 from jaxsim.envs import randomize
 from jaxsim.envs.tasks import make
+from jaxsim.linalg.choose import Form
 from jaxsim.model.model import Model
-from jaxsim.physics.partition import is_block_diagonal, is_sparse
+from jaxsim.physics.partition import inertia_choice
 
 pytestmark = pytest.mark.kernels
 
@@ -52,22 +53,25 @@ TENDON = """<tendon><fixed {armature}><joint joint="a0" coef="1"/><joint joint="
   </fixed></tendon><actuator><motor joint="a2" gear="3" armature=".2"/></actuator>"""
 # model text and form of the inertia
 FORMS = {
-    "one tree": (xml(arms(0)), "dense"),
+    "one tree": (xml(arms(0)), Form.DENSE),
     "two trees of one dof": (
         xml(
             '<body><joint axis="0 1 0"/><geom size=".1" pos=".1 0 0"/></body>'
             '<body pos="0 1 0"><joint axis="0 1 0"/><geom size=".1" pos=".1 0 0"/></body>'
         ),
-        "blocks",
+        Form.BLOCK_DIAGONAL,
     ),
-    "many trees": (xml(arms(*range(4))), "blocks"),
-    "free bodies": (xml(free(3)), "blocks"),
-    "free bodies and arms": (xml(free(3) + arms(0, 1)), "blocks"),
-    "tendon": (xml(arms(0, 1, 2), TENDON.format(armature="")), "dense"),
-    "tendon with inertia": (xml(arms(0, 1, 2), TENDON.format(armature='armature=".3"')), "dense"),
-    "star": (xml(star(49)), "sparse"),
-    "no dofs": (xml(f"<body>{GEOM}</body>"), "dense"),
-    "empty": (xml(""), "dense"),
+    "many trees": (xml(arms(*range(4))), Form.BLOCK_DIAGONAL),
+    "free bodies": (xml(free(3)), Form.BLOCK_DIAGONAL),
+    "free bodies and arms": (xml(free(3) + arms(0, 1)), Form.BLOCK_DIAGONAL),
+    "tendon": (xml(arms(0, 1, 2), TENDON.format(armature="")), Form.DENSE),
+    "tendon with inertia": (
+        xml(arms(0, 1, 2), TENDON.format(armature='armature=".3"')),
+        Form.DENSE,
+    ),
+    "star": (xml(star(49)), Form.TREE_SPARSE),
+    "no dofs": (xml(f"<body>{GEOM}</body>"), Form.DENSE),
+    "empty": (xml(""), Form.DENSE),
 }
 each = pytest.mark.parametrize("name", FORMS)
 LEAVES = "body_mass body_inertia body_pos geom_size dof_armature actuator_armature".split()
@@ -101,8 +105,7 @@ def same(got: Model, want: Model) -> None:
 @each
 def test_the_models_have_the_forms_that_they_stand_for(name):
     m, form = load(name), FORMS[name][1]
-    assert is_sparse(m) == (form == "sparse")
-    assert (is_block_diagonal(m) and not is_sparse(m)) == (form == "blocks")
+    assert inertia_choice(m).form is form
 
 
 @each

@@ -178,7 +178,8 @@ PATHS = f"""
   </tendon>
   <actuator>
     <general joint="ball" gaintype="so3" biastype="so3" gainprm="2" biasprm="0 -2 -.2"/>
-    <general site="end" refsite="near" gaintype="so3" biastype="so3" gainprm="2" biasprm="0 -2 -.2"/>
+    <general site="end" refsite="near" gaintype="so3" biastype="so3" gainprm="2"
+      biasprm="0 -2 -.2"/>
     <motor joint="ball" gear="1 2 3"/><motor joint="hinge" gear="2"/>
     <motor jointinparent="hinge" gear="3"/>
   </actuator>

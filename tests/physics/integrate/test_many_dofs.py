@@ -8,7 +8,8 @@ import pytest
 from states import pushed, world
 
 import jaxsim
-from jaxsim.physics.partition import is_sparse
+from jaxsim.linalg.choose import Form
+from jaxsim.physics.partition import inertia_choice
 
 pytestmark = pytest.mark.kernels
 
@@ -71,7 +72,7 @@ def scene(request):
     text = f"{OPTION}<worldbody>{TREES[request.param]}</worldbody></mujoco>"
     mj = mujoco.MjModel.from_xml_string(text)
     m = jaxsim.load_model(text)
-    assert is_sparse(m)
+    assert inertia_choice(m).form is Form.TREE_SPARSE
     states, given = pushed(mj, WORLDS)
     many = jax.vmap(lambda v: jaxsim.make_data(m, keep=["qacc", "M"]).replace(**v))(given)
     return mj, m, states, many

@@ -11,7 +11,7 @@ from physics.oracle import unpack
 from tolerance import DYNAMICS, ROUGH_DIFFERENCE, ROUNDING, SAME, SOLVER, STAGE, STAGES
 
 from jaxsim.io.bridge import put_data, put_model
-from jaxsim.linalg.gauss_jordan import solve_general
+from jaxsim.linalg.elimination import solve_general
 from jaxsim.physics.actuator.transmission import transmission
 from jaxsim.physics.body.inertia import com_pos, crb
 from jaxsim.physics.body.rne import com_vel, rne

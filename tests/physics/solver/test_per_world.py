@@ -14,7 +14,7 @@ from tolerance import SOLVER, STIFF
 
 import jaxsim
 from jaxsim.enums import DisableBit
-from jaxsim.physics.solver import newton, per_world
+from jaxsim.physics.solver.problem import ConstraintProblem
 
 pytestmark = [pytest.mark.kernels, pytest.mark.long]
 
@@ -84,12 +84,14 @@ def forward_and_forces(m, d):
 )
 def test_worlds_that_differ_are_as_those_of_mujoco(name, monkeypatch):
     asked = []
+    choose = ConstraintProblem.choose_hessian
 
-    def asks(problem):
-        asked.append(per_world.solves_by_world(problem))
-        return asked[-1]
+    def asks(*args, **how):
+        choice = choose(*args, **how)
+        asked.append(choice.by_world)
+        return choice
 
-    monkeypatch.setattr(newton, "solves_by_world", asks)
+    monkeypatch.setattr(ConstraintProblem, "choose_hessian", asks)
     mj, m, spread = loaded(name)
     found = [random_state(mj, seed, spread=spread) for seed in range(3)]
     mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_WARMSTART

@@ -18,7 +18,7 @@ from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import CONTACTS_PER_CHUNK, chunks, gram_basis
 from jaxsim.linalg.contact_blocks import ContactBlocks, gather_group, scatter_add_contacts
-from jaxsim.linalg.packed_lower import AnySymmetric
+from jaxsim.linalg.operator import AnySymmetric
 from jaxsim.transforms.materialize import is_unbatched, materialize
 from jaxsim.transforms.platform import platform
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
-from jaxsim.linalg.factor import InverseBlocks
+from jaxsim.linalg.inverse_blocks import InverseBlocks
 from jaxsim.physics.solver.dual.items import Items, flatten_items, friction
 from jaxsim.physics.solver.dual.row_items import ITEM_FORMS, pad_items, row_items
 from jaxsim.physics.solver.islands import Islands
@@ -23,7 +23,9 @@ def dual_items(p: ConstraintProblem, inverse: InverseBlocks, islands: Islands) -
       islands: islands of the problem.
     """
     # Items of the scalar rows, block by block, then of the contacts.
-    parts = [row_items(b, k, len(p.M)) for b, k in zip(p.rows.single, islands.number, strict=False)]
+    parts = [
+        row_items(b, k, len(p.smooth)) for b, k in zip(p.rows.single, islands.number, strict=False)
+    ]
     order = p.rows.order
     worlds = p.smooth.shape[1:]
     # Contacts follow the other rows.

@@ -37,13 +37,6 @@ from jaxsim.transforms.pallas import (
 )
 
 
-def supports_problem(p: ConstraintProblem) -> bool:
-    """Return True if the kernel supports a problem."""
-    dense = isinstance(p.M, jax.Array)  # not by entries (linalg/tree_sparse.py)
-    of_worlds = p.smooth.ndim <= 2 and 0 < len(p.smooth) <= spd_kernel.MAX_KERNEL_DOFS
-    return dense and of_worlds and all(map(of_rows.supports_block, p.rows.blocks))
-
-
 class _Given(NamedTuple):
     """Inputs of the kernel, `[..., worlds]`: fields of `ConstraintProblem` (M padded) and of
     `SolverSettings`."""
@@ -88,7 +81,7 @@ def newton_in_kernel(
     rows = [part for block in p.rows.blocks for part in of_rows.row_inputs(block, nv)]
     tolerance, ls_tolerance = settings.tolerance, settings.ls_tolerance
     given = _Given(
-        spd_kernel.pad_systems(p.M),
+        spd_kernel.pad_systems(p.M.matrix),
         p.smooth,
         settings.warm,
         tolerance,

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from tolerance import DIFFERENCE, ROUNDING
 
-from jaxsim.linalg.factor import inverse_spd, solve_spd
-from jaxsim.linalg.gaussian_elimination import solve_by_rows
+from jaxsim.linalg.cholesky import inverse_spd, solve_spd
+from jaxsim.linalg.elimination import solve_by_rows
 from jaxsim.transforms.derivative_context import trace_for_derivative
 
 pytestmark = pytest.mark.kernels
 
 AT_ONCE = """
 import jax, jax.numpy as jnp
-from jaxsim.linalg.factor import solve_spd
+from jaxsim.linalg.cholesky import solve_spd
 matrices = [jnp.eye(60)[:, :, None] * (k + 1.0) + jnp.ones((60, 60, 64)) for k in range(8)]
 def turn(_, xs):
     return [solve_spd(A, 1 + 0.01 * x) for A, x in zip(matrices, xs)]
