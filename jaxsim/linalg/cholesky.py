@@ -111,7 +111,7 @@ def _solve_one(A: Array, b: Array) -> Array:
 def _factorize_and_solve(A: Array, b: Array) -> Array:
     """Solve for one world, without a derivative."""
     form = choose_factorization(len(A), batched=False, has_world_axis=False).form
-    return _SINGLE[Factorization(form)](A, b.reshape(len(b), -1)).reshape(b.shape)
+    return _SINGLE[form](A, b.reshape(len(b), -1)).reshape(b.shape)
 
 
 _one_at_a_time = custom_vmap(_factorize_and_solve)

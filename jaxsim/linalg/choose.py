@@ -10,7 +10,7 @@ explained in docs/developer/linear-algebra.md.
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from jaxsim.linalg.spd_kernel import MAX_KERNEL_DOFS
 from jaxsim.transforms.derivative_context import is_differentiated
@@ -52,7 +52,10 @@ class Factorization(StrEnum):
     LIBRARY = "Cholesky of the library"
 
 
-class Choice(NamedTuple):
+_Kind = TypeVar("_Kind", Form, Factorization)
+
+
+class Choice(NamedTuple, Generic[_Kind]):
     """A form and the reason for it.
 
     Attributes:
@@ -62,7 +65,7 @@ class Choice(NamedTuple):
       by_world: the worlds of a batch are solved one after another, each in this form.
     """
 
-    form: Form | Factorization
+    form: _Kind
     reason: str
     thresholds: tuple[str, ...] = ()
     by_world: bool = False
@@ -135,7 +138,9 @@ class _Rule(NamedTuple):
     reason: str
 
 
-def choose_operator(facts: InertiaFacts | HessianFacts, differentiated: bool = False) -> Choice:
+def choose_operator(
+    facts: InertiaFacts | HessianFacts, differentiated: bool = False
+) -> Choice[Form]:
     """Choose the storage of a matrix of the physics.
 
     Args:
@@ -161,7 +166,9 @@ def choose_operator(facts: InertiaFacts | HessianFacts, differentiated: bool = F
     return Choice(choice.form, f"{choice.reason}; {reason}", thresholds, by_world=True)
 
 
-def choose_factorization(size: int, batched: bool, has_world_axis: bool = True) -> Choice:
+def choose_factorization(
+    size: int, batched: bool, has_world_axis: bool = True
+) -> Choice[Factorization]:
     """Choose the algorithm for a dense symmetric positive definite matrix, or a block of one.
 
     Args:
@@ -193,7 +200,7 @@ def choose_factorization(size: int, batched: bool, has_world_axis: bool = True) 
     return _explained(Factorization.LIBRARY, "one matrix at a time, on the calling thread")
 
 
-def choose_inverse(size: int, batched: bool) -> Choice:
+def choose_inverse(size: int, batched: bool) -> Choice[Factorization]:
     """Choose the algorithm that inverts a dense matrix; arguments as in `choose_factorization`."""
     if batched and size <= MAX_UNROLLED_DOFS:
         reason = "several of at most {MAX_UNROLLED_DOFS} dofs: unrolled panels"
@@ -203,14 +210,14 @@ def choose_inverse(size: int, batched: bool) -> Choice:
 
 def _first_that_applies(
     rules: tuple[_Rule, ...], facts: InertiaFacts | HessianFacts, context: _Context
-) -> Choice:
+) -> Choice[Form]:
     """Return the choice of the first rule that applies."""
     rule = next(rule for rule in rules if rule.applies(facts, context))
     sizes = {"largest": max(facts.blocks, default=0), "count": len(facts.blocks)}
     return _explained(rule.form, rule.reason, facts=facts, **sizes)
 
 
-def _explained(form: Form | Factorization, reason: str, **values: Any) -> Choice:
+def _explained(form: _Kind, reason: str, **values: Any) -> Choice[_Kind]:
     """Return a choice whose reason names thresholds in braces, and other values."""
     thresholds = tuple(name for name in THRESHOLDS if f"{{{name}}}" in reason)
     return Choice(form, reason.format(**THRESHOLDS, **values), thresholds)
@@ -247,12 +254,12 @@ _HESSIAN_RULES = (
         lambda s, c: s.has_sparse_inertia and s.has_single_dof_rows,
         "each constraint row acts on one dof, so that H has the zeros of M",
     ),
+    _Rule(Form.DENSE, lambda s, c: c.differentiated, "JAX differentiates its operations"),
     _Rule(
         Form.NEWTON_KERNEL,
         lambda s, c: bool(c.on.kernels) and s.suits_kernel and 0 < s.size <= MAX_KERNEL_DOFS,
         "the GPU kernel of Newton's method holds {MAX_KERNEL_DOFS} dofs in the registers of a warp",
     ),
-    _Rule(Form.DENSE, lambda s, c: c.differentiated, "JAX differentiates its operations"),
     _Rule(
         Form.SKYLINE,
         lambda s, c: (

@@ -20,7 +20,7 @@ import numpy as np
 
 from jaxsim.enums import EqType
 from jaxsim.linalg.block_diagonal import Parts
-from jaxsim.linalg.choose import Choice, InertiaFacts, choose_operator
+from jaxsim.linalg.choose import Choice, Form, InertiaFacts, choose_operator
 from jaxsim.linalg.tree_sparse import pairs_of
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
@@ -44,7 +44,7 @@ def inertia_blocks(s: Structure) -> Parts:
     return _parts(s, tendon_incidence(s).tree)
 
 
-def inertia_choice(m: Model) -> Choice:
+def inertia_choice(m: Model) -> Choice[Form]:
     """Return the form in which M is stored besides the dense one, and why (linalg/choose.py)."""
     return choose_operator(_inertia_facts(m))
 

@@ -90,8 +90,10 @@ def test_forms_of_the_hessian_on_a_gpu(facts, form):
 
 def test_a_derivative_has_a_dense_hessian():
     """JAX differentiates its operations; entries of a tree are differentiable as well."""
-    facts = HessianFacts(SMALL, (6,) * 8, uncoupled_blocks=8, batched=True)
+    facts = HessianFacts(SMALL, (6,) * 8, uncoupled_blocks=8, batched=True, suits_kernel=True)
     assert choose_operator(facts, differentiated=True).form is Form.DENSE
+    with jaxsim.for_platform("cuda", kernels=True):
+        assert choose_operator(facts, differentiated=True).form is Form.DENSE
     tree = facts._replace(has_sparse_inertia=True, has_single_dof_rows=True)
     assert choose_operator(tree, differentiated=True).form is Form.TREE_SPARSE
 

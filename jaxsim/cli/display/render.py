@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.atomic_write import whole_file
+from jaxsim.cli.input.controls import initial_data
 from jaxsim.cli.input.recorded_motion import read_motion, required_model_of
 from jaxsim.cli.input.resource_limits import check_writable
 from jaxsim.cli.progress import Progress

@@ -202,12 +202,12 @@ def _system(
     name: str,
     equation: str,
     of: ConstraintProblem | MassMatrix,
-    choice: Choice,
+    choice: Choice[Form],
     like: jax.Array,
 ) -> LinearSystem:
     """Describe a system: the blocks of its matrix, and how each is factorized."""
     worlds = like.shape[1:]
-    sizes = (len(like),)
+    sizes: tuple[int, ...] = (len(like),)
     if choice.form in (Form.DENSE, Form.BLOCK_DIAGONAL):
         sizes = _block_sizes(of, len(like))
         has_axis = bool(worlds) or len(sizes) > 1
@@ -216,7 +216,7 @@ def _system(
             for size, batched in _groups(sizes, worlds)
         )
     else:
-        methods = (_METHODS[Form(choice.form)],)
+        methods = (_METHODS[choice.form],)
     return LinearSystem(name, equation, len(like), sizes, choice.form.value, methods, *choice[1:])
 
 

@@ -135,7 +135,7 @@ class ConstraintProblem:
         pairs = isinstance(J, GroupJacobian) and len(J.group) > 1 and J.used is not None
         return self.tied if pairs and len(self.tied) > 1 else ()
 
-    def choose_hessian(self, records: bool = False, differentiated: bool = False) -> Choice:
+    def choose_hessian(self, records: bool = False, differentiated: bool = False) -> Choice[Form]:
         """Choose the form in which Newton's method accumulates and solves H.
 
         Args:
