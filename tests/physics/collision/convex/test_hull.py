@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from physics.collision.convex.shapes import SHAPES, loaded, oracle, polygons, vertices
 from physics.oracle import unpack
-from test_program_size import equations
 from tolerance import SAME
 
 import jaxsim
 from jaxsim.assets.mesh.directions import FAN_SLICES
 from jaxsim.assets.mesh.support_map import CELLS_PER_EDGE, COORDINATE_ROUNDING
+from jaxsim.batch.program_report import count_equations
 from jaxsim.io.save import from_bytes, to_bytes
 from jaxsim.math import Vec
 from jaxsim.physics.collision.convex.hull import (
@@ -231,7 +231,7 @@ def test_the_program_does_not_grow_with_the_meshes():
             (hull_ends, (h, hull)),
             (face_vertices, (h, hull)),
         )
-        return [equations(jax.make_jaxpr(f)(*given).jaxpr) for f, given in asked]
+        return [count_equations(jax.make_jaxpr(f)(*given).jaxpr) for f, given in asked]
 
     size = sizes("drum")
     assert size == sizes("drum", "shard") == sizes("drum", "box", "rough", "cut", "lid")
