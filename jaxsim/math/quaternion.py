@@ -9,7 +9,8 @@ traced ones. Each layer has them in its own layout:
     mjx/math.py                        MJX's functions: one item, (4,)
 
 Normalization and the logarithm differ between numpy and JAX by the guards of their derivatives, and
-are written in each layer. This file does not import JAX.
+are written in each layer; so are cross product and rotation of a vector, which the physics traces
+in half the time with the operations of math/components.py. This file does not import JAX.
 """
 
 from __future__ import annotations
