@@ -4,7 +4,7 @@ Tuckerman, *Inertia factors of ellipsoids for use in airship design*, 1925; MuJo
 Fluid forces, "Added mass". With V the volume and kappa the shape integral of an axis, the virtual
 mass along the axis is V kappa / (2 - kappa).
 
-The compiler evaluates the formulas in NumPy, `set_const` in JAX: `xp` is the namespace of the
+The compiler evaluates the formulas in numpy, `set_const` in JAX: `xp` is the namespace of the
 arrays. This file does not import JAX.
 """
 
@@ -34,7 +34,7 @@ def added_mass(xp: Any, semiaxes: Any) -> list:
     """Return the virtual masses along the axes [m^3] and inertias about them [m^5], per density.
 
     Args:
-      xp: NumPy or jax.numpy.
+      xp: numpy or jax.numpy.
       semiaxes: three arrays of equal shape [m].
 
     Returns:

@@ -5,7 +5,7 @@ in the frame of the shape, for a total mass of 1: those of the uniform solid or 
 mechanics handbook). Sizes are MuJoCo's [m]: radius, half lengths, or semi-axes.
 
 Formulas use operators alone, so that sizes may be numbers, as in the compiler, or arrays of equal
-shape, NumPy's or traced ones, as in `set_inertia` and `set_const`. This file does not import JAX.
+shape, numpy's or traced ones, as in `set_inertia` and `set_const`. This file does not import JAX.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quaternions as NumPy arrays, which the compiler uses, and as traced arrays give equal results.
+"""Quaternions as numpy arrays, which the compiler uses, and as traced arrays give equal results.
 
 Most formulas are shared (`jaxsim/math/quaternion.py`); normalization, the logarithm and the
 rotation to a direction are written for each, because derivatives need guards.
@@ -35,7 +35,7 @@ def euler(angles):
     return f.euler_to_quat(angles, "xYz")
 
 
-# By name: the NumPy form, the traced form, their arguments, and whether each takes many at once.
+# By name: the numpy form, the traced form, their arguments, and whether each takes many at once.
 PAIRS = {
     "product": (q.quat_multiply, f.mul_quat, (UNIT, OTHER), True),
     "conjugate": (q.quat_conjugate, f.neg_quat, (UNIT,), True),

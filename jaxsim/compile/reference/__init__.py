@@ -9,7 +9,9 @@ them. Both forms exist because loading a model must not wait for a program to be
     mass_matrix.py                physics/body/inertia.py
     tendon_path.py, wrap.py       physics/tendon/tendon.py, physics/tendon/wrap.py
     transmission.py               physics/actuator/transmission.py
-    constants.py, views.py        physics/constants/set_const.py, inverse_weight.py
+    constants.py                  physics/constants/set_const.py,
+                                  physics/constants/inverse_weight.py
+    views.py                      physics/constants/set_const.py
     statistics.py                 physics/constants/statistics.py
 
 Formulas that suit both are in `jaxsim/math`: quaternions, shapes, virtual masses.

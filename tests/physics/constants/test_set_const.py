@@ -147,7 +147,22 @@ def test_the_compilers_constants(parts):
     same(set_const(parts), parts)
 
 
-# Every way of a string past a sphere and a cylinder, and the actuators that PARTS does not have.
+SO3 = 'gaintype="so3" biastype="so3" gainprm="2" biasprm="0 -2 -.2"'
+
+# Every way of a string past a sphere and a cylinder: ends, and the side site.
+WAYS = (
+    ("near", "on", ""),
+    ("near", "on", 'sidesite="outside"'),
+    ("far", "high", ""),
+    ("far", "high", 'sidesite="inside"'),
+)
+STRINGS = "".join(
+    f'<spatial><site site="{a}"/><geom geom="{geom}" {side}/><site site="{b}"/></spatial>'
+    for geom in ("sphere", "cylinder")
+    for a, b, side in WAYS
+)
+
+# These, and the actuators that PARTS does not have.
 PATHS = f"""
 <mujoco>
   <worldbody>
@@ -162,24 +177,9 @@ PATHS = f"""
         <site name="end" pos=".1 .2 0" euler="10 20 30"/></body>
     </body>
   </worldbody>
-  <tendon>
-    {
-    "".join(
-        f'''<spatial><site site="{a}"/><geom geom="{geom}" {side}/><site site="{b}"/></spatial>'''
-        for geom in ("sphere", "cylinder")
-        for a, b, side in (
-            ("near", "on", ""),
-            ("near", "on", 'sidesite="outside"'),
-            ("far", "high", ""),
-            ("far", "high", 'sidesite="inside"'),
-        )
-    )
-}
-  </tendon>
+  <tendon>{STRINGS}</tendon>
   <actuator>
-    <general joint="ball" gaintype="so3" biastype="so3" gainprm="2" biasprm="0 -2 -.2"/>
-    <general site="end" refsite="near" gaintype="so3" biastype="so3" gainprm="2"
-      biasprm="0 -2 -.2"/>
+    <general joint="ball" {SO3}/><general site="end" refsite="near" {SO3}/>
     <motor joint="ball" gear="1 2 3"/><motor joint="hinge" gear="2"/>
     <motor jointinparent="hinge" gear="3"/>
   </actuator>
