@@ -109,7 +109,7 @@ def test_the_model_of_a_motion_is_where_it_was(capsys, motion, page, tmp_path, m
     elsewhere.write_bytes(motion.read_bytes())
     monkeypatch.chdir(tmp_path)
     assert answer(capsys, "view", elsewhere, "--port", "0")[0] == 0
-    monkeypatch.setattr("jaxsim.cli.display.view.model_file_of", lambda *_: None)
+    monkeypatch.setattr("jaxsim.cli.input.recorded_motion.model_file_of", lambda *_: None)
     code, _, err = answer(capsys, "view", elsewhere)
     assert code == 2
     assert "'arm.xml' is neither next to it nor in the working directory; give it by --model" in err
