@@ -91,9 +91,9 @@ def _solution_tangent(
 
     _, (dF, dG) = jax.jvp(gradients, (p,), (dp,))
     # One system with the Hessian at the solution; the forces follow by the chain rule.
-    pieces = materialize(p.pieces(p.residual(found.qacc)), found.qacc)
+    terms = materialize(p.evaluate(p.residual(found.qacc)), found.qacc)
     M: Symmetric = p.M if isinstance(p.M, TreeSparse) else Dense(p.M, p.parts)
-    H = p.hessian(pieces, M)
+    H = p.hessian(terms, M)
     dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
     # Tangents of forces at the moved solution.
     _, dforce = jax.jvp(ConstraintProblem.force_at, (p, found.qacc), (dp, dx))
