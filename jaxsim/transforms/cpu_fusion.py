@@ -101,12 +101,12 @@ class _Unit(NamedTuple):
 
     Attributes:
       eqns: the equations.
-      count: number of their operations, including those of bodies and branches.
+      size: number of their operations, including those of bodies and branches.
       evaluate: function of a program and its arguments that evaluates it: in a kernel, or not.
     """
 
     eqns: list[JaxprEqn]
-    count: int
+    size: int
     evaluate: Callable
 
 
@@ -157,12 +157,12 @@ def _pack_units(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callab
 
     for unit in units:
         opened = unit.evaluate in _SEPARATE_EVALUATORS
-        full = size + unit.count > MAX_KERNEL_OPERATIONS
+        full = size + unit.size > MAX_KERNEL_OPERATIONS
         if part and (unit.evaluate != evaluate or opened or full):
             yield finish()
             part, size = [], 0
         part += unit.eqns
-        size, evaluate = size + unit.count, unit.evaluate
+        size, evaluate = size + unit.size, unit.evaluate
     if part:
         yield finish()
 

@@ -69,7 +69,7 @@ def materialize_decision(choose: Callable[..., PyTree], *operands: Any) -> PyTre
     return materialize_result(choose, *lax.stop_gradient(operands))
 
 
-def _evaluate_in_branch(function: Callable, otherwise: Callable, *operands: Any) -> PyTree:
+def _evaluate_in_branch(function: Callable, otherwise: Callable, *operands: Any) -> Any:
     """Evaluate a function in the branch that is always taken; `otherwise` has the same shapes."""
     if not platform().recomputes:
         return function(*operands)

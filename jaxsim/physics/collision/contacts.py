@@ -54,7 +54,8 @@ def collision(m: Model, d: Data) -> Data:
     # Poses, tables of the colliders, and contact parameters of all candidate pairs.
     plan = collision_layout(m)
     geoms = place_collision_geoms(m, d, plan)
-    makers = [g.collider.assets for g in (*plan.groups, *plan.flex_groups)]
+    makers = [g.collider.assets for g in plan.groups]
+    makers += [g.collider.assets for g in plan.flex_groups]
     assets: dict[Callable | None, Any] = {make: make(m) for make in makers if make}
     params = contact_params(m, plan.pairs)
     flexes = (m.structure, place_flexes(m, d)) if plan.flex_groups else None

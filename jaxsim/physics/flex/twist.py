@@ -112,7 +112,7 @@ def _rod_state(m: Model, d: Data, xpos: Vec) -> _RodState:
     tangent = edge_tangents(xpos, table)
     rest = reference_frames(m, d)
     stored = stored_frames(m, d, tangent, rest)
-    return _RodState(tangent, stored, _hinge_hinge_angles(m, d, table), _material(m, rest, table))
+    return _RodState(tangent, stored, _hinge_angles(m, d, table), _material(m, rest, table))
 
 
 def twist_forces(m: Model, d: Data, state: FlexPointState) -> RodForces | None:

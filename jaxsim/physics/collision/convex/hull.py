@@ -32,7 +32,7 @@ the world, so that lanes of all worlds can be mixed.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -486,15 +486,19 @@ def _tables(s: Structure) -> HullTables:
         candidate=s.hull_vertid,
         vertex_faces_adr=s.mesh_polymapadr,
         vertex_faces_num=s.mesh_polymapnum,
-        # The last vertex of a trailing mesh without hull has no entry: it reads an appended one.
-        vertex_face=np.append(s.mesh_polymap + s.mesh_polyadr[of_entry], 0),
-        vertex_corner=np.append(s.mesh_polyplace, 0),
+        vertex_face=_append_zero(s.mesh_polymap + s.mesh_polyadr[of_entry]),
+        vertex_corner=_append_zero(s.mesh_polyplace),
         outline_adr=s.mesh_polyvertadr,
         outline_num=s.mesh_polyvertnum,
         outline_vertex=s.mesh_polyvert + s.mesh_vertadr[of_corner],
         spanning_triple=tuple(s.mesh_polyquad.T),
     )
     return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)
+
+
+def _append_zero(entries: Any) -> Any:
+    """Append an entry, which the last vertex of a trailing mesh without hull reads."""
+    return np.append(entries, 0)
 
 
 @cache_by_structure
