@@ -4,7 +4,8 @@ The algorithm is that of solver/newton.py, and comments number its steps as ther
 iteration into some forty kernels, and the host synchronizes after each of them to test the
 convergence of all worlds. Here one warp solves one world to convergence, with its vectors in
 registers (one lane per dof) and its Hessian in tiles (linalg/spd_kernel.py). The line search with
-the convergence test (linesearch.py) and the costs (constraint/cost.py, cone.py) are the same code.
+the convergence test (linesearch.py) and the costs (constraint/cost.py and constraint/cone.py) are
+the same code.
 
 Each part of the program is compiled once, which orders the steps in another way: a pass of the loop
 first evaluates the rows at its point, which is step 7 of the iteration before, and then performs
