@@ -190,7 +190,7 @@ def _capacities(m: Model) -> Capacities:
     ]
     flexes = [
         ColliderCapacity(g.collider.collide.__name__, len(g.entries.pair), g.budget, g.slots)
-        for g in plan.soft
+        for g in plan.flex_groups
     ]
     return Capacities(
         contacts=0 if plan.empty else plan.capacity,

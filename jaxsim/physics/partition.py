@@ -75,7 +75,7 @@ def solver_blocks(m: Model) -> Parts:
     """Return the diagonal blocks of the solver Hessian, for any contacts."""
     s, plan = m.structure, collision_layout(m)
     # Flexes, and equalities of other types, couple all dofs.
-    if plan.soft or not np.isin(s.eq_type, _COUPLING_EQUALITIES).all():
+    if plan.flex_groups or not np.isin(s.eq_type, _COUPLING_EQUALITIES).all():
         return _undivided_parts(s)
     return _parts(s, _coupled_trees(m), touching_trees(s, plan))
 
@@ -83,7 +83,7 @@ def solver_blocks(m: Model) -> Parts:
 def coupled_blocks(m: Model) -> Parts:
     """Return the diagonal blocks of the solver Hessian without contacts; empty: not known."""
     s = m.structure
-    if collision_layout(m).soft or not np.isin(s.eq_type, _COUPLING_EQUALITIES).all():
+    if collision_layout(m).flex_groups or not np.isin(s.eq_type, _COUPLING_EQUALITIES).all():
         return ()
     return _parts(s, _coupled_trees(m), gain=0)
 

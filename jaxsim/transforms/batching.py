@@ -2,10 +2,21 @@
 
 `vmap` puts the batch axis where it likes; the rule moves it last, where the physics has its worlds,
 and calls the function once for all worlds, or once per tile of `tile` worlds in a `lax.map` (a tile
-fits the cache of a CPU core). Three cases: a batch of the linear arguments of a derivative alone
-(`_evaluate_in_columns`, as `jax.jacobian` makes it), the first batch axis (`_evaluate_in_worlds`),
-and a batch of an already batched call (`_merge_into_worlds`), which merges both axes into one set
-of worlds.
+fits the cache of a CPU core). For 100 worlds in tiles of 16, a state of 28 numbers and a field of
+the model, 3 numbers, that all worlds share:
+
+                                      state            field
+    vmap, batch axis moved first      [100, 28]        [3]
+    padded by copies, split in tiles  [7, 16, 28]      [3]
+    one tile in `lax.map`             [16, 28]         [3]
+    worlds moved last                 [28, 16]         [3, 1]
+    call(state, field, worlds=16)     [28, 16]
+    worlds moved first                [16, 28]
+    tiles merged, padding dropped     [100, 28]
+
+Three cases: a batch of the linear arguments of a derivative alone (`_evaluate_in_columns`, as
+`jax.jacobian` makes it), the first batch axis (`_evaluate_in_worlds`), and a batch of an already
+batched call (`_merge_into_worlds`), which merges both axes, [5, 100] worlds to [500].
 
 In these functions `leaves` are the arguments with the batch axis first where they have one, `own`
 flags the arguments that have one, and `size` is the length of the batch.
@@ -63,14 +74,12 @@ def _evaluate_in_worlds(
     leaves: list[Array], own: list[bool], size: int, call: PhysicsCall
 ) -> list[Array]:
     """Evaluate the call for many worlds, the first axis of the arguments that `own` flags."""
-    tile = call.tile(size, bool(call.linear))
     if call.fast_path is None or size == 1:
-        return _evaluate_in_tiles(
-            leaves, own, size, tile, partial(_call_batch_first, own=own, size=tile, call=call)
-        )
-    tile = call.fast_path.call.tile(size, False)
+        tile, evaluate = call.tile(size, bool(call.linear)), _call_batch_first
+    else:
+        tile, evaluate = call.fast_path.call.tile(size, False), _call_or_fast_path
     return _evaluate_in_tiles(
-        leaves, own, size, tile, partial(_call_or_fast_path, own=own, size=tile, call=call)
+        leaves, own, size, tile, partial(evaluate, own=own, size=tile, call=call)
     )
 
 
@@ -152,23 +161,23 @@ def _merge_into_worlds(
     leaves: list[Array], own: list[bool], size: int, call: PhysicsCall, worlds: int
 ) -> list[Array]:
     """Evaluate a batch of a batched call by merging both axes into one set of worlds."""
-    one = [a.shape[-1] != worlds for a in leaves]
-    if any(o and not shared for o, shared in zip(one, call.shared, strict=True)):
+    shared = [a.shape[-1] != worlds for a in leaves]
+    if any(one and not may for one, may in zip(shared, call.shared, strict=True)):
         # A tangent or cotangent of an argument that the inner worlds share: its sums over the inner
         # worlds stay separate for each outer batch element, so JAX's own rules batch the function.
         axes = tuple(0 if has else None for has in own)
         each: list[Array] = jax.vmap(call.function(worlds, True), axes)(*leaves)
         return each
 
-    def first(a: Array, has: bool, is_one: bool) -> tuple[Array, bool]:
+    def first(a: Array, has: bool, one: bool) -> tuple[Array, bool]:
         """Return the argument with all worlds first and True, or one for all and False."""
-        if is_one and not has:
+        if one and not has:
             return a[..., 0], False
         a = a if has else a[None]
         a = jnp.moveaxis(jnp.broadcast_to(a, (size, *a.shape[1:-1], worlds)), -1, 1)
         return a.reshape(size * worlds, *a.shape[2:]), True
 
     # Flatten both batch axes, evaluate as one set of worlds, and unflatten.
-    given, has_own = zip(*(first(*x) for x in zip(leaves, own, one, strict=True)), strict=True)
+    given, has_own = zip(*(first(*x) for x in zip(leaves, own, shared, strict=True)), strict=True)
     found = _evaluate_in_worlds(list(given), list(has_own), size * worlds, call)
     return [jnp.moveaxis(a.reshape(size, worlds, *a.shape[1:]), 1, -1) for a in found]

@@ -1,8 +1,17 @@
 """Compact active lanes: gather those that need work, compute, scatter the results back.
 
-A lane is one element of the last axis (a geom pair of a world, for instance). While lanes are
-gathered and scattered, their leaves are packed as rows of one table per dtype, so that each chunk
-takes one gather and one scatter, however many leaves a lane has.
+A lane is one element of the last axis (a geom pair of a world, for instance). For ten lanes of
+which four are active, in chunks of three:
+
+    lane       0  1  2  3  4  5  6  7  8  9
+    needed     0  1  0  0  1  1  0  0  1  0
+    slot       -  0  -  -  1  2  -  -  3  -      prefix sum
+    order      1  4  5 | 8  n  n                 lanes by slot, padded to whole chunks by n = 10
+    chunk 0    gather lanes 1 4 5, evaluate, scatter to lanes 1 4 5
+    chunk 1    gather lanes 8 9 9, evaluate, scatter to lane 8; lane n is dropped
+
+While lanes are gathered and scattered, their leaves are packed as rows of one table per dtype, so
+that each chunk takes one gather and one scatter, however many leaves a lane has.
 """
 
 from collections.abc import Callable
@@ -15,7 +24,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Components
-from jaxsim.transforms.materialize_result import materialize_closure, zeros_from_shapes
+from jaxsim.transforms.materialize import materialize_result, zeros_from_shapes
 
 
 def evaluate_active_lanes(
@@ -56,9 +65,9 @@ def evaluate_active_lanes(
         start, results = state
         index = lax.dynamic_slice_in_dim(order, start, size)
         some = [x.at[:, index].get(mode="clip") for x in given]
-        # Evaluated as a branch of its own (materialize_result.py): fused into the concatenation,
+        # Evaluated as a branch of its own (materialize.py): fused into the concatenation,
         # each row of the table would be recomputed.
-        found, _ = pack_tables(materialize_closure(function, unpack_tables(some, form)))
+        found, _ = pack_tables(materialize_result(function, unpack_tables(some, form)))
         put = zip(results, found, strict=True)
         return start + size, [r.at[:, index].set(f, mode="drop") for r, f in put]
 
@@ -74,12 +83,12 @@ def _active_lane_order(needed: Array, size: int) -> tuple[Array, Array]:
     """Return the indices of the active lanes, padded to whole chunks by n, and their count."""
     n = needed.shape[0]
     # Slot of each active lane, by a prefix sum.
-    place = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
+    slot = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
     padded = -(-n // size) * size
     order = jnp.full(padded, n, jnp.int32)
     every = jnp.arange(n, dtype=jnp.int32)
-    order = order.at[jnp.where(needed, place, padded)].set(every, mode="drop")
-    return order, place[-1] + 1
+    order = order.at[jnp.where(needed, slot, padded)].set(every, mode="drop")
+    return order, slot[-1] + 1
 
 
 def _set_num_lanes(value: PyTree, size: int) -> PyTree:

@@ -11,9 +11,15 @@ A marked kernel may contain only operations for which XLA emits code itself (`KE
 no library calls (factorizations, sorts, matrix-matrix products, long sums) and no callbacks. Other
 operations run between the kernels. Where XLA does not know the metadata it has no effect.
 
-Data flow: `_group_equations` groups equations that must stay together (`_Unit`, with its operation
-count `number` and the function `run` that evaluates it), `_parts` packs units into kernels,
-`_close_jaxpr` makes each part a jaxpr, and `run` evaluates it.
+    jaxpr        a = zeros 8   b = sin x   c = cholesky b   d = while (a, c)   e = d + x
+    units        [b]           [c]         [a, d]           [e]            _group_equations
+    evaluator    kernel        unfused     kernel           kernel         _evaluator
+    parts        [b]           [c]         [a, d, e]                       _pack_units
+    program      kernel(x): b  cholesky b  kernel(c, x): e                 _close_jaxpr
+
+A filled array moves to its first use. A part returns the values that later parts use. A call or a
+branch that is larger than a kernel is opened, and partitioned in the same way; a part of fewer than
+`MIN_KERNEL_OPERATIONS` operations is not worth a kernel.
 """
 
 import math
@@ -74,11 +80,11 @@ def fuse_calls(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     last = _last_uses(jaxpr)
     end = 0
     # Evaluate part by part; a part returns the values that later parts or the results use.
-    for part, run in _parts(units):
-        end += len(part)
-        piece = _close_jaxpr(jaxpr, part, consts, {v for v, k in last.items() if k >= end})
-        found = run(piece, [values[v] for v in piece.jaxpr.invars])
-        values |= zip(piece.jaxpr.outvars, found, strict=True)
+    for eqns, evaluate in _pack_units(units):
+        end += len(eqns)
+        part = _close_jaxpr(jaxpr, eqns, consts, {v for v, k in last.items() if k >= end})
+        found = evaluate(part, [values[v] for v in part.jaxpr.invars])
+        values |= zip(part.jaxpr.outvars, found, strict=True)
     known = values | consts
     return [jnp.asarray(v.val if isinstance(v, Literal) else known[v]) for v in jaxpr.outvars]
 
@@ -91,11 +97,17 @@ def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:
 
 
 class _Unit(NamedTuple):
-    """Equations that stay together, their operation count including bodies, and their evaluator."""
+    """Equations that stay together.
+
+    Attributes:
+      eqns: the equations.
+      size: number of their operations, including those of bodies and branches.
+      evaluate: function of a program and its arguments that evaluates it: in a kernel, or not.
+    """
 
     eqns: list[JaxprEqn]
-    number: int
-    run: Callable
+    size: int
+    evaluate: Callable
 
 
 def _group_equations(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
@@ -123,38 +135,42 @@ def _group_equations(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
             continue
         # Emit the equation together with the deferred arrays that it uses.
         arrays = dequeue_filled(eqn.invars)
-        number = 1 + sum(1 for inner in _inner_jaxprs(eqn) for _ in _all_equations(inner))
-        run = _run_of(eqn, number)
-        if arrays and run is not _evaluate_as_kernel:
+        count = 1 + sum(1 for inner in _inner_jaxprs(eqn) for _ in _all_equations(inner))
+        evaluate = _evaluator(eqn, count)
+        if arrays and evaluate is not _evaluate_as_kernel:
             yield _Unit(arrays, len(arrays), _evaluate_as_kernel)
             arrays = []
-        yield _Unit([*arrays, eqn], len(arrays) + number, run)
+        yield _Unit([*arrays, eqn], len(arrays) + count, evaluate)
     if waiting:
         arrays = dequeue_filled(list(waiting))
         yield _Unit(arrays, len(arrays), _evaluate_unfused)
 
 
-def _parts(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
-    """Pack units into parts of at most `MAX_KERNEL_OPERATIONS` operations with one evaluator each,
-    in order."""
+def _pack_units(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
+    """Pack units, in order, into parts of at most `MAX_KERNEL_OPERATIONS` operations with one
+    evaluator each."""
     part: list[JaxprEqn] = []
-    size, run = 0, _evaluate_as_kernel
-    for eqns, number, how in units:
-        if part and (
-            how != run or how in _SEPARATE_EVALUATORS or size + number > MAX_KERNEL_OPERATIONS
-        ):
-            yield part, run if size >= MIN_KERNEL_OPERATIONS else _evaluate_unfused
+    size, evaluate = 0, _evaluate_as_kernel
+
+    def finish() -> tuple[list[JaxprEqn], Callable]:
+        return part, evaluate if size >= MIN_KERNEL_OPERATIONS else _evaluate_unfused
+
+    for unit in units:
+        opened = unit.evaluate in _SEPARATE_EVALUATORS
+        full = size + unit.size > MAX_KERNEL_OPERATIONS
+        if part and (unit.evaluate != evaluate or opened or full):
+            yield finish()
             part, size = [], 0
-        part += eqns
-        size, run = size + number, how
+        part += unit.eqns
+        size, evaluate = size + unit.size, unit.evaluate
     if part:
-        yield part, run if size >= MIN_KERNEL_OPERATIONS else _evaluate_unfused
+        yield finish()
 
 
-def _run_of(eqn: JaxprEqn, number: int) -> Callable:
-    """Return how an equation is evaluated: opened, in a kernel, or as it is."""
+def _evaluator(eqn: JaxprEqn, count: int) -> Callable:
+    """Return how an equation of `count` operations is evaluated: opened, in a kernel, or as is."""
     # Calls and branches larger than a kernel get kernels of their own.
-    if eqn.primitive.name in _SPLIT_PRIMITIVES and number > MAX_KERNEL_OPERATIONS:
+    if eqn.primitive.name in _SPLIT_PRIMITIVES and count > MAX_KERNEL_OPERATIONS:
         return _SPLIT_PRIMITIVES[eqn.primitive.name]
     return _evaluate_as_kernel if _is_fusible(eqn) else _evaluate_unfused
 
@@ -185,7 +201,6 @@ def _evaluate_single(
     program: ClosedJaxpr, leaves: Sequence[Array], run: Callable[[dict, list[Array]], list[Array]]
 ) -> list[Array]:
     """Evaluate a program of one equation by `run`, a function of its parameters and arguments."""
-    # Bind the arguments of the single equation, run it, and name its results.
     (eqn,) = program.jaxpr.eqns
     known = dict(zip(program.jaxpr.invars, leaves, strict=True))
     known |= zip(program.jaxpr.constvars, program.consts, strict=True)
@@ -264,30 +279,30 @@ def _is_emitted(eqn: JaxprEqn, in_loop: bool) -> bool:
         # axis of both; others become library calls. In a loop large ones are held too, because a
         # library call would split the loop, with all that is in it.
         by_columns = (left, right) == ((0,), (0,)) and (
-            in_loop or _products(eqn) < _MAX_KERNEL_MULTIPLICATIONS
+            in_loop or _multiplications(eqn) < _MAX_KERNEL_MULTIPLICATIONS
         )
         held = not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
         return held and not _is_long_sum(eqn)
     if name == "weighted":
         return not _is_long_sum(eqn)
     if name in ("reduce_sum", "reduce_max", "reduce_min"):
-        return _numbers(eqn) < _MIN_LIBRARY_SUM
+        return _argument_size(eqn) < _MIN_LIBRARY_SUM
     return name in KERNEL_PRIMITIVES
 
 
 def _is_long_sum(product: JaxprEqn) -> bool:
     """Return whether a product is one scalar, a sum of at least `_MIN_LIBRARY_SUM` terms."""
     (result,) = product.outvars
-    return result.aval.size == 1 and _numbers(product) >= _MIN_LIBRARY_SUM  # type: ignore[attr-defined]
+    return result.aval.size == 1 and _argument_size(product) >= _MIN_LIBRARY_SUM  # type: ignore[attr-defined]
 
 
-def _products(product: JaxprEqn) -> int:
+def _multiplications(product: JaxprEqn) -> int:
     """Return the number of multiplications of a product that contracts the first axes."""
     (result,) = product.outvars
     return product.invars[0].aval.shape[0] * result.aval.size  # type: ignore[attr-defined]
 
 
-def _numbers(eqn: JaxprEqn) -> int:
+def _argument_size(eqn: JaxprEqn) -> int:
     """Return the size of the first argument of an equation."""
     return math.prod(eqn.invars[0].aval.shape)  # type: ignore[attr-defined]
 

@@ -1,8 +1,18 @@
 """Calls derived from a call: its JVP, its transpose, a subset of its results, several columns.
 
 Each function here takes a `PhysicsCall` and returns a `PhysicsCall`, so that the same rules batch
-and differentiate the result. `leaves` are flat arguments, in this order: the arguments of the call,
-its saved solver solutions (`ends`), then tangents or cotangents.
+and differentiate the result. Arguments and results, for y = call(x) with solver solutions s:
+
+    call                      arguments          results
+    ------------------------  -----------------  --------------------------
+    return_solver_solutions   x                  y, s
+    jvp_call                  x, s, x_dot        y_dot; linear in x_dot
+    transpose_call            x, s, y_bar        x_bar; linear in y_bar
+    batch_linear_arguments    x, s, [k, x_dot]   [k, y_dot]
+    select_results            some of x          some of y
+
+x_dot has the tangents of those arguments that have one (`active`), y_dot and y_bar those of the
+floating-point results; the transpose is that of `jvp_call`.
 """
 
 from collections.abc import Sequence
@@ -29,7 +39,7 @@ def return_solver_solutions(call: PhysicsCall) -> PhysicsCall:
     return PhysicsCall(run, call.shared, call.linear, call.tile)
 
 
-def jvp_call(call: PhysicsCall, active: tuple[bool, ...], ends: int) -> PhysicsCall:
+def jvp_call(call: PhysicsCall, active: tuple[bool, ...], num_solutions: int) -> PhysicsCall:
     """Return the JVP of a call with respect to some arguments.
 
     The results are the tangents of the floating-point results.
@@ -37,13 +47,13 @@ def jvp_call(call: PhysicsCall, active: tuple[bool, ...], ends: int) -> PhysicsC
     Args:
       call: the function to differentiate.
       active: which arguments have a tangent. The tangents follow the arguments and the solutions.
-      ends: number of saved solver solutions that follow the arguments.
+      num_solutions: number of saved solver solutions that follow the arguments.
     """
     number = len(active)
 
     def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
-        given, changes = leaves[:number], leaves[number + ends :]
-        function = call.from_solutions(worlds, staged, leaves[number : number + ends])
+        given, x_dot = leaves[:number], leaves[number + num_solutions :]
+        function = call.from_solutions(worlds, staged, leaves[number : number + num_solutions])
 
         def of_active(*chosen: Array) -> list[Array]:
             rest = iter(chosen)
@@ -53,8 +63,8 @@ def jvp_call(call: PhysicsCall, active: tuple[bool, ...], ends: int) -> PhysicsC
         # JVP of the function of the arguments that have tangents.
         chosen = tuple(x for a, x in zip(active, given, strict=True) if a)
         with trace_for_derivative():
-            changed: list[Array] = jax.jvp(of_active, chosen, changes)[1]
-        return changed
+            y_dot: list[Array] = jax.jvp(of_active, chosen, x_dot)[1]
+        return y_dot
 
     shared = [s and not a for s, a in zip(call.shared, active, strict=True)]
     new = [False] * sum(active)
@@ -62,18 +72,22 @@ def jvp_call(call: PhysicsCall, active: tuple[bool, ...], ends: int) -> PhysicsC
     def results(avals: Sequence, worlds: int | None) -> list:
         return [a for a in call.results(avals[:number], worlds) if is_real(a)]
 
-    def needs(avals: Sequence, worlds: int | None, used: Sequence[bool]) -> list[bool]:
+    def used_arguments(avals: Sequence, worlds: int | None, used: Sequence[bool]) -> list[bool]:
         # A tangent depends on no input that its result does not depend on. A scan determines by
         # fixed-point iteration which arguments have tangents, and asks most tangent calls for this
         # alone.
         given, some = avals[:number], iter(used)
         every = [next(some) if is_real(a) else False for a in call.results(given, worlds)]
         with trace_for_derivative():
-            program = (call.program_from_solutions if ends else call.program)(given, worlds)
+            program = (call.program_from_solutions if num_solutions else call.program)(
+                given, worlds
+            )
         inputs = used_inputs(program, every)
         return inputs + [i for i, a in zip(inputs[:number], active, strict=True) if a]
 
-    return PhysicsCall(run, (*shared, *[False] * ends, *new), len(new), call.tile, results, needs)
+    return PhysicsCall(
+        run, (*shared, *[False] * num_solutions, *new), len(new), call.tile, results, used_arguments
+    )
 
 
 def transpose_call(
@@ -88,16 +102,16 @@ def transpose_call(
     """
 
     def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
-        rest, weights = leaves[: -sum(given)], iter(leaves[-sum(given) :])
+        rest, cotangents = leaves[: -sum(given)], iter(leaves[-sum(given) :])
         function = partial(call.function(worlds, staged), *rest)
-        changes = [a.struct(worlds) for a in like]
-        results = jax.eval_shape(function, *changes)
+        x_dot = [a.struct(worlds) for a in like]
+        results = jax.eval_shape(function, *x_dot)
         # Cotangents that are not given are zero.
         every = [
-            next(weights) if g else jnp.zeros(r.shape, r.dtype)
+            next(cotangents) if g else jnp.zeros(r.shape, r.dtype)
             for g, r in zip(given, results, strict=True)
         ]
-        return list(jax.linear_transpose(function, *changes)(every))
+        return list(jax.linear_transpose(function, *x_dot)(every))
 
     new = [False] * sum(given)
 
@@ -110,7 +124,11 @@ def transpose_call(
 
 
 def batch_linear_arguments(call: PhysicsCall) -> PhysicsCall:
-    """Return the call for several values of its linear arguments, a batch along axis 0."""
+    """Return the call for several values of its linear arguments, a batch along axis 0.
+
+    `jax.jacobian` asks for it, with one unit tangent or cotangent per column or row. JAX's own
+    `vmap` batches the linear function; everything else is computed once.
+    """
     axes = (None,) * (len(call.shared) - call.linear) + (0,) * call.linear
 
     def run(worlds: int | None, staged: bool, *leaves: Array) -> list[Array]:
@@ -157,21 +175,25 @@ def select_results(
         every = call.results(full_avals(avals, worlds), worlds)
         return [r for r, o in zip(every, outputs, strict=True) if o]
 
-    def needs(avals: Sequence, worlds: int | None, used: Sequence[bool]) -> list[bool]:
+    def used_arguments(avals: Sequence, worlds: int | None, used: Sequence[bool]) -> list[bool]:
         some = iter(used)
-        every = call.needs(full_avals(avals, worlds), worlds, [o and next(some) for o in outputs])
+        every = call.used_arguments(
+            full_avals(avals, worlds), worlds, [o and next(some) for o in outputs]
+        )
         return [n for n, i in zip(every, inputs, strict=True) if i]
 
     def trace_results(avals: Sequence, worlds: int | None) -> ClosedJaxpr:
         program = call.program(full_avals(avals, worlds), worlds)
         jaxpr, used = partial_eval.dce_jaxpr(program.jaxpr, list(outputs), list(inputs))
         if list(used) != list(inputs):
-            # Dead-code elimination found fewer inputs than the rule reported (`needs`): trace
-            # instead, with zeros for the missing arguments.
+            # Dead-code elimination found fewer inputs than `used_arguments` reported to the rule:
+            # trace instead, with zeros for the missing arguments.
             return some_results._trace(avals, worlds)
         return program.replace(jaxpr=jaxpr)
 
     shared = [s for s, i in zip(call.shared, inputs, strict=True) if i]
     linear = sum(inputs[len(inputs) - call.linear :])
-    some_results = PhysicsCall(run, shared, linear, call.tile, results, needs, trace_results)
+    some_results = PhysicsCall(
+        run, shared, linear, call.tile, results, used_arguments, trace_results
+    )
     return some_results

@@ -7,7 +7,16 @@ field) and arrays `[items, *W]`. `batched` makes it a public function:
   * under `vmap` it moves the batch axis last and runs the same code once for all worlds. JAX's own
     batching, with the batch axis first in every operation, would be several times slower;
   * derivatives keep this layout in any order of jit, vmap, grad, jvp and scan
-  (transforms/primitive.py).
+    (transforms/primitive.py).
+
+A field in the three layouts, for one world and in a tile of 16:
+
+    field       public          one world            16 worlds
+    time        ()              [1]                  [1, 16]
+    qpos        (nq,)           [nq]                 [nq, 16]
+    xpos        (nbody, 3)      Vec of 3 [nbody]     Vec of 3 [nbody, 16]
+    geom_xmat   (ngeom, 3, 3)   Rot of 9 [ngeom]     Rot of 9 [ngeom, 16]
+    body_mass   (nbody,)        [nbody]              [nbody, 1], shared by all worlds
 
 On a CPU worlds run in tiles of as many worlds as a vector register has numbers (`tile_size`).
 """
@@ -133,36 +142,59 @@ def batched(core: Callable, fast_path: FastPathRule | None = None) -> Callable:
     def public(*args):
         leaves, form = jax.tree.flatten(args)
         shared = [_may_be_shared(a) for a in args for _ in jax.tree.leaves(a)]
-        results: list = []  # tree structure of the results, known once `run` has been traced
-
-        def run(
-            core: Callable, results: list, number: int | None, staged: bool, *leaves: Array
-        ) -> list[Array]:
-            """Unpack the arguments, run the physics function and pack its results."""
-            del staged
-            given = jax.tree.unflatten(form, leaves)
-            rank = 0 if number is None else 1
-            out = core(*(unpack_record(a, rank) if isinstance(a, Record) else a for a in given))
-            values, form_of_results = jax.tree.flatten(_like_input(out, given))
-            results[:] = [form_of_results]
-            if number is None:
-                return values
-            return [jnp.broadcast_to(a, (*a.shape[:-1], number)) for a in values]
-
-        # Bind the call, with a fast path where the model is large and has one.
-        fast_call = None
-        if fast_path is not None and is_large(args[0]) and fast_path.applies_to_model(args[0]):
-            functions = (fast_path.valid_in_state, fast_path.function)
-            runs = (functools.partial(run, f, []) for f in functions)
-            fast_call = FastPath(*(PhysicsCall(run, shared, 0, _tile_without_rows) for run in runs))
-        tile = functools.partial(tile_size, args[0])
+        form_of_results: list = []  # filled when the function is first evaluated or traced
         call = PhysicsCall(
-            functools.partial(run, core, results), shared, 0, tile, fast_path=fast_call
+            functools.partial(_run_unpacked, core, form, form_of_results),
+            shared,
+            0,
+            functools.partial(tile_size, args[0]),
+            fast_path=_fast_path(fast_path, args[0], form, shared),
         )
         values = call(*map(jnp.asarray, leaves))
-        return jax.tree.unflatten(results[0], values)
+        return jax.tree.unflatten(form_of_results[0], values)
 
     return public
+
+
+def _run_unpacked(
+    core: Callable,
+    form: jax.tree_util.PyTreeDef,
+    form_of_results: list,
+    worlds: int | None,
+    staged: bool,
+    *leaves: Array,
+) -> list[Array]:
+    """Unpack the arguments, run the physics function and pack its results.
+
+    Args:
+      core: the physics function.
+      form: tree structure of the arguments.
+      form_of_results: receives the tree structure of the results.
+      worlds, staged, leaves: as in `PhysicsCall.run`.
+    """
+    del staged
+    args = jax.tree.unflatten(form, leaves)
+    rank = 0 if worlds is None else 1
+    out = core(*(unpack_record(a, rank) if isinstance(a, Record) else a for a in args))
+    values, form_of_out = jax.tree.flatten(_like_input(out, args))
+    form_of_results[:] = [form_of_out]
+    if worlds is None:
+        return values
+    # Results that do not depend on the state are the same in all worlds.
+    return [jnp.broadcast_to(a, (*a.shape[:-1], worlds)) for a in values]
+
+
+def _fast_path(
+    rule: FastPathRule | None, m: Any, form: jax.tree_util.PyTreeDef, shared: list[bool]
+) -> FastPath | None:
+    """Return the calls of a less expensive function, where the model is large and has one."""
+    if rule is None or not is_large(m) or not rule.applies_to_model(m):
+        return None
+    runs = (
+        functools.partial(_run_unpacked, function, form, [])
+        for function in (rule.valid_in_state, rule.function)
+    )
+    return FastPath(*(PhysicsCall(run, shared, 0, _tile_without_rows) for run in runs))
 
 
 def _may_be_shared(argument: Any) -> bool:

@@ -26,7 +26,7 @@ class Platform(NamedTuple):
 
     Attributes:
       recomputes: the compiler's fusion recomputes inexpensive values in each of their users, so
-        values with many users are materialized by a branch (materialize.py, materialize_result.py).
+        values with many users are materialized by a branch (materialize.py).
       tiles: many worlds run in tiles that fit the cache of a core (layout.py).
       branches: a data-dependent branch is inexpensive; elsewhere it would wait for the host.
       scans: a scan over items is inexpensive; elsewhere one sort takes fewer kernels.

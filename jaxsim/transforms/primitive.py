@@ -5,17 +5,19 @@ JAX's own `vmap` would batch operation by operation with the batch axis first, s
 and so would the derivatives. The primitive `physics` (`PHYSICS_P`) binds a `PhysicsCall`, which
 holds the function, and has its own rules:
 
-  * batching moves the worlds last and calls the function once for all of them; nested `vmap`s
-    merge into one set of worlds (batching.py);
-  * JVP and transpose are again a `PhysicsCall`, of the derivative of the function (`tangent`,
-    `transposed`), so the same rules batch and differentiate them to any order (derived_calls.py,
-    primitive_rules.py);
-  * lowering evaluates the traced function (`program`), on a CPU split into fused kernels
-    (cpu_fusion.py).
+    transformation          what the rule binds                               file
+    ----------------------  ------------------------------------------------  ------------------
+    vmap                    the same call, worlds last; nested `vmap`s merge  batching.py
+    jvp, linearize          the call, and the call of its tangents            primitive_rules.py,
+    transpose (grad)        the call of its cotangents                        derived_calls.py
+    dead-code elimination   the call of the used results                      derived_calls.py
+    lowering                the traced function, on a CPU in fused kernels    cpu_fusion.py
 
-The backward pass rematerializes a call from its inputs: a rollout saves states, not the
+What a rule binds is a `PhysicsCall` again, so the same rules batch and differentiate it to any
+order. The backward pass rematerializes a call from its inputs: a rollout saves states, not the
 intermediate values of a step. Exceptions are the solutions of iterative solvers, which are small
-and expensive (residuals.py).
+and expensive (residuals.py). docs/developer/transforms.md follows one `vmap(grad(step))` through
+all of this.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -37,11 +39,11 @@ Leaves = Sequence[Array]
 
 
 class ArgumentSpec(NamedTuple):
-    """Shape and dtype of an argument without its worlds; `one`: all worlds share it."""
+    """Shape and dtype of an argument without its worlds; `shared`: by all worlds, last axis 1."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
-    one: bool
+    shared: bool
 
     @classmethod
     def of(cls, aval: Any, worlds: int | None) -> "ArgumentSpec":
@@ -52,7 +54,7 @@ class ArgumentSpec(NamedTuple):
 
     def struct(self, worlds: int | None) -> jax.ShapeDtypeStruct:
         """Return the abstract argument for a number of worlds."""
-        last = () if worlds is None else (1 if self.one else worlds,)
+        last = () if worlds is None else (1 if self.shared else worlds,)
         return jax.ShapeDtypeStruct((*self.shape, *last), self.dtype)
 
 
@@ -72,18 +74,20 @@ class PhysicsCall:
     """A function of arrays, for one world or for many in the last axis, bound to the primitive.
 
     Attributes:
-      run: `(worlds, staged, *arrays) -> list of arrays`. `worlds` is None for one world. `staged`
-        is true while a program is traced. A derivative evaluates the function it belongs to by
-        `function(worlds, staged)`.
+      run: `(worlds, staged, *arrays) -> list of arrays`. `worlds` is None for one world, whose
+        arrays have no world axis. `staged` is true while a program is traced; a derivative then
+        calls the function that it differentiates as one nested `jit` (`function`).
       shared: for each argument, whether all worlds may share it (last axis 1).
-      linear: number of trailing arguments in which the function is linear.
+      linear: number of trailing arguments in which the function is linear: tangents, cotangents.
       tile: `(number of worlds, is derivative)` to the number of worlds to evaluate at a time.
-      results: `(avals, worlds)` of the arguments to the avals of the results, if these are known
-        before the call is traced.
-      needs: `(avals, worlds, used)` to the arguments on which the used results depend, if this is
-        known without tracing.
-      made: `(avals, worlds)` to the traced function, if it is known without tracing.
+      results: `(avals, worlds)` of the arguments to the avals of the results.
+      used_arguments: `(avals, worlds, used)` to the arguments on which the used results depend.
+      trace: `(avals, worlds)` to the traced function.
       fast_path: less expensive call that is tried first for a tile of many worlds, or None.
+
+    `results`, `used_arguments` and `trace` follow from tracing `run`. A derived call passes them
+    where it knows them without tracing: a scan or a nested derivative asks for many calls' shapes
+    and dependencies, and evaluates few of them.
     """
 
     def __init__(
@@ -93,18 +97,19 @@ class PhysicsCall:
         linear: int,
         tile: Callable[[int, bool], int],
         results: Callable[[Sequence, int | None], list] | None = None,
-        needs: Callable[[Sequence, int | None, Sequence[bool]], list[bool]] | None = None,
-        made: Callable[[Sequence, int | None], ClosedJaxpr] | None = None,
+        used_arguments: Callable[[Sequence, int | None, Sequence[bool]], list[bool]] | None = None,
+        trace: Callable[[Sequence, int | None], ClosedJaxpr] | None = None,
         fast_path: FastPath | None = None,
     ) -> None:
-        """Store the function; `results`, `needs` and `made` default to tracing it."""
+        """Store the function; `results`, `used_arguments` and `trace` default to tracing `run`."""
         self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
         self.results = results or self._traced_results
-        self.needs, self.made = needs or self._traced_needs, made or self._trace
+        self.used_arguments = used_arguments or self._traced_used_arguments
+        self.trace = trace or self._trace
         self.fast_path = fast_path
         self._derived: dict[tuple, PhysicsCall] = {}
         self._programs: dict[tuple, ClosedJaxpr] = {}
-        self._recalled_programs: dict[int, ClosedJaxpr] = {}
+        self._restored_programs: dict[int, ClosedJaxpr] = {}
 
     def __call__(self, *leaves: Array, worlds: int | None = None) -> list[Array]:
         """Bind the call as one operation."""
@@ -112,7 +117,10 @@ class PhysicsCall:
         return results
 
     def derived(self, make: Callable[..., "PhysicsCall"], *how: Hashable) -> "PhysicsCall":
-        """Return the call `make(self, *how)`, which is constructed once (derived_calls.py)."""
+        """Return the call `make(self, *how)` (derived_calls.py), which is constructed once.
+
+        JAX asks for the same derivative repeatedly; its traced programs are cached in the call.
+        """
         if (make, *how) not in self._derived:
             self._derived[make, *how] = make(self, *how)
         return self._derived[make, *how]
@@ -135,7 +143,7 @@ class PhysicsCall:
         # One trace per shapes, number of worlds, and whether a derivative is taken.
         key = worlds, is_differentiated(), tuple(given)
         if key not in self._programs:
-            self._programs[key] = self.made(given, worlds)
+            self._programs[key] = self.trace(given, worlds)
         return self._programs[key]
 
     def _trace(self, given: Sequence, worlds: int | None) -> ClosedJaxpr:
@@ -149,7 +157,7 @@ class PhysicsCall:
         """Return the avals of the results from the traced function."""
         return [a.strip_weak_type() for a in self.program(avals, worlds).out_avals]
 
-    def _traced_needs(
+    def _traced_used_arguments(
         self, avals: Sequence, worlds: int | None, used: Sequence[bool]
     ) -> list[bool]:
         """Return which arguments the used results depend on, from the traced function."""
@@ -159,27 +167,27 @@ class PhysicsCall:
         """Return the text of the traced programs, which is shown in the jaxpr of a caller."""
         return "\n".join(str(p) for p in self._programs.values())
 
-    def ends(self, avals: Sequence, worlds: int | None) -> int:
+    def num_solutions(self, avals: Sequence, worlds: int | None) -> int:
         """Return the number of saved solver solutions, which a derivative need not recompute."""
         return residuals.save_solutions(self.program(avals, worlds))[1]
 
-    def from_solutions(self, worlds: int | None, staged: bool, ends: Leaves) -> Callable:
-        """Return the function that takes its solver solutions `ends` instead of iterating."""
-        if not ends:
+    def from_solutions(self, worlds: int | None, staged: bool, solutions: Leaves) -> Callable:
+        """Return the function that takes solver solutions instead of iterating."""
+        if not solutions:
             return self.function(worlds, staged)
 
         def of_program(*leaves: Array) -> list[Array]:
             program = self.program_from_solutions([jax.typeof(a) for a in leaves], worlds)
-            return evaluate_program(program, staged, (*leaves, *ends))
+            return evaluate_program(program, staged, (*leaves, *solutions))
 
         return of_program
 
     def program_from_solutions(self, avals: Sequence, worlds: int | None) -> ClosedJaxpr:
         """Return the traced function that takes its solver solutions after its arguments."""
         program = self.program(avals, worlds)
-        if id(program) not in self._recalled_programs:
-            self._recalled_programs[id(program)] = residuals.restore_solutions(program)
-        return self._recalled_programs[id(program)]
+        if id(program) not in self._restored_programs:
+            self._restored_programs[id(program)] = residuals.restore_solutions(program)
+        return self._restored_programs[id(program)]
 
 
 def used_inputs(program: ClosedJaxpr, used: Sequence[bool]) -> list[bool]:

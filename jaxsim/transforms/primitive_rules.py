@@ -24,36 +24,51 @@ from jaxsim.transforms.primitive import PHYSICS_P, ArgumentSpec, Leaves, Physics
 def _jvp_rule(
     primals: Leaves, tangents: Sequence, *, call: PhysicsCall, worlds: int | None
 ) -> tuple:
-    """Apply the JVP rule: run the call, save its solver solutions, bind the tangent call."""
-    # Primal results and saved solutions of iterative solvers.
-    ends = call.ends([jax.typeof(a) for a in primals], worlds)
-    known = (call.derived(return_solver_solutions) if ends else call)(*primals, worlds=worlds)
-    results, found = known[: len(known) - ends], known[len(known) - ends :]
+    """Apply the JVP rule: run the call, save its solver solutions, bind the tangent call.
+
+    physics[call](x)   ->   y, s = physics[return_solver_solutions(call)](x)
+                            y_dot = physics[jvp_call(call)](x, s, x_dot)
+    """
+    # Primal results y and saved solutions s of iterative solvers.
+    num_solutions = call.num_solutions([jax.typeof(a) for a in primals], worlds)
+    primal_call = call.derived(return_solver_solutions) if num_solutions else call
+    found = primal_call(*primals, worlds=worlds)
+    results, solutions = found[: len(found) - num_solutions], found[len(found) - num_solutions :]
     # Tangents of the floating-point results from the nonzero tangents.
     active = tuple(not isinstance(t, ad.Zero) for t in tangents)
-    some = [t for t in tangents if not isinstance(t, ad.Zero)]
-    changes = iter(call.derived(jvp_call, active, ends)(*primals, *found, *some, worlds=worlds))
-    none = (ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results)
-    return results, [next(changes) if is_real(r) else z for r, z in zip(results, none, strict=True)]
+    nonzero = [t for t in tangents if not isinstance(t, ad.Zero)]
+    tangent_call = call.derived(jvp_call, active, num_solutions)
+    results_dot = iter(tangent_call(*primals, *solutions, *nonzero, worlds=worlds))
+    zeros = [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
+    return results, [
+        next(results_dot) if is_real(r) else zero for r, zero in zip(results, zeros, strict=True)
+    ]
 
 
 ad.primitive_jvps[PHYSICS_P] = _jvp_rule
 
 
-def _transpose_rule(weights: Sequence, *leaves: Any, call: PhysicsCall, worlds: int | None) -> list:
-    """Apply the transpose rule: bind the transposed call for the linear arguments."""
-    rest, changes = leaves[: -call.linear], leaves[-call.linear :]
-    given = tuple(not isinstance(w, ad.Zero) for w in weights)
+def _transpose_rule(
+    cotangents: Sequence, *leaves: Any, call: PhysicsCall, worlds: int | None
+) -> list:
+    """Apply the transpose rule: bind the call of the cotangents of the linear arguments.
+
+    y = physics[call](x, x_dot)   ->   x_bar = physics[transpose_call(call)](x, y_bar)
+    """
+    rest, linear = leaves[: -call.linear], leaves[-call.linear :]
+    given = tuple(not isinstance(w, ad.Zero) for w in cotangents)
     if not any(given):
         return [None] * len(leaves)
-    some = [w for w in weights if not isinstance(w, ad.Zero)]
+    nonzero = [w for w in cotangents if not isinstance(w, ad.Zero)]
     like = tuple(
-        ArgumentSpec.of(c.aval if ad.is_undefined_primal(c) else jax.typeof(c), worlds)
-        for c in changes
+        ArgumentSpec.of(x.aval if ad.is_undefined_primal(x) else jax.typeof(x), worlds)
+        for x in linear
     )
-    found = call.derived(transpose_call, like, given)(*rest, *some, worlds=worlds)
-    wanted = [w if ad.is_undefined_primal(c) else None for c, w in zip(changes, found, strict=True)]
-    return [None] * len(rest) + wanted
+    found = call.derived(transpose_call, like, given)(*rest, *nonzero, worlds=worlds)
+    linear_bar = [
+        w if ad.is_undefined_primal(x) else None for x, w in zip(linear, found, strict=True)
+    ]
+    return [None] * len(rest) + linear_bar
 
 
 ad.primitive_transposes[PHYSICS_P] = _transpose_rule
@@ -64,7 +79,7 @@ def _drop_unused(used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn 
     if not any(used):
         return [False] * len(eqn.invars), None
     call, worlds = eqn.params["call"], eqn.params["worlds"]
-    inputs = call.needs([v.aval for v in eqn.invars], worlds, used)
+    inputs = call.used_arguments([v.aval for v in eqn.invars], worlds, used)
     if all(used) and all(inputs):
         return inputs, eqn
     like = tuple(ArgumentSpec.of(v.aval, worlds) for v in eqn.invars)

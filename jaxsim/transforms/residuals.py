@@ -4,11 +4,23 @@ The derivative of a solution follows from the equation that it solves (implicit 
 so it needs the solution, not the iterates. `solution` marks a solver's result with the primitive
 `SOLVER_SOLUTION`. If a derivative follows, `save_solutions` rewrites the call's jaxpr to return the
 marked arrays after its results, and `restore_solutions` rewrites it to take them after its
-arguments, so that dead-code elimination removes the iteration from the derivative.
+arguments, so that dead-code elimination removes the iteration from the derivative:
+
+    the call                   save_solutions             restore_solutions
+    -------------------------  -------------------------  -------------------------
+    lambda q:                  lambda q:                  lambda q, s:
+      p = problem(q)             p = problem(q)             p = problem(q)
+      x = while(p)               x = while(p)
+      s = solver_solution(x)     s = solver_solution(x)
+      a = solution(p, s)         a = solution(p, s)         a = solution(p, s)
+      return integrate(q, a)     return integrate(q, a), s  return integrate(q, a)
+
+The primitive `solution` is the identity in s; its JVP rule is the implicit derivative, a linear
+solve with the matrix of p at s.
 
 A marked solution is recognized in the jaxpr itself, in branches of `cond`, and in the body of
-`scan` (the stages of RK4). In any other loop it is an ordinary value, and a derivative recomputes
-it.
+`scan` (the stages of RK4), which stacks those of its iterations. In any other loop it is an
+ordinary value, and a derivative recomputes it.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +56,7 @@ _SOLUTION_P.multiple_results = True
 def solution(
     problem: _Problem,
     found: _Solution,
-    change: Callable[[_Problem, _Problem, _Solution], _Solution],
+    jvp_rule: Callable[[_Problem, _Problem, _Solution], _Solution],
 ) -> _Solution:
     """Return a solver's solution as a differentiable function of the problem.
 
@@ -54,51 +66,51 @@ def solution(
     Args:
       problem: pytree on which the solution depends.
       found: the solution; each array has worlds last, `[items, *W]`.
-      change: `(problem, tangent of the problem, found)` to the tangent of `found`.
+      jvp_rule: `(problem, tangent of the problem, found)` to the tangent of `found`.
 
     Returns:
-      `found`, with `change` as its JVP rule.
+      `found`, with `jvp_rule` as its JVP rule.
     """
     given, of_problem = jax.tree.flatten(problem)
     leaves, of_found = jax.tree.flatten(lax.stop_gradient(found))
 
-    def of_leaves(given: _Leaves, changes: _Leaves, leaves: _Leaves) -> list[Array]:
-        """Evaluate `change` on flat arguments."""
-        p, dp = jax.tree.unflatten(of_problem, given), jax.tree.unflatten(of_problem, changes)
-        return jax.tree.leaves(change(p, dp, jax.tree.unflatten(of_found, leaves)))
+    def of_leaves(given: _Leaves, tangents: _Leaves, leaves: _Leaves) -> list[Array]:
+        """Evaluate `jvp_rule` on flat arguments."""
+        p, dp = jax.tree.unflatten(of_problem, given), jax.tree.unflatten(of_problem, tangents)
+        return jax.tree.leaves(jvp_rule(p, dp, jax.tree.unflatten(of_found, leaves)))
 
     # Mark the solution, then attach its derivative rule.
     known = SOLVER_SOLUTION.bind(*leaves)
-    results = _SOLUTION_P.bind(*given, *known, change=of_leaves, number=len(leaves))
+    results = _SOLUTION_P.bind(*given, *known, jvp_rule=of_leaves, number=len(leaves))
     as_function: _Solution = jax.tree.unflatten(of_found, results)
     return as_function
 
 
-def _solution_rule(*leaves: Array, change: Callable, number: int) -> list[Array]:
+def _solution_rule(*leaves: Array, jvp_rule: Callable, number: int) -> list[Array]:
     """Return the solution itself, the last `number` arguments."""
-    del change
+    del jvp_rule
     return list(leaves[-number:])
 
 
 _SOLUTION_P.def_impl(_solution_rule)
 _SOLUTION_P.def_abstract_eval(_solution_rule)
-mlir.register_lowering(_SOLUTION_P, lambda _, *leaves, change, number: leaves[-number:])
+mlir.register_lowering(_SOLUTION_P, lambda _, *leaves, jvp_rule, number: leaves[-number:])
 
 
-def _changed_solution(
-    leaves: _Leaves, changes: Sequence, *, change: Callable, number: int
+def _solution_jvp(
+    leaves: _Leaves, tangents: Sequence, *, jvp_rule: Callable, number: int
 ) -> tuple[list[Array], list[Array]]:
     """Return the solution and its tangent."""
-    found = _SOLUTION_P.bind(*leaves, change=change, number=number)  # again differentiable
-    changes = [ad.instantiate_zeros(c) for c in changes[:-number]]
-    return found, change(leaves[:-number], changes, found)
+    found = _SOLUTION_P.bind(*leaves, jvp_rule=jvp_rule, number=number)  # again differentiable
+    tangents = [ad.instantiate_zeros(c) for c in tangents[:-number]]
+    return found, jvp_rule(leaves[:-number], tangents, found)
 
 
-ad.primitive_jvps[_SOLUTION_P] = _changed_solution
+ad.primitive_jvps[_SOLUTION_P] = _solution_jvp
 
 
-def _solutions(
-    leaves: _Leaves, axes: Sequence, *, change: Callable, number: int
+def _batch_solution(
+    leaves: _Leaves, axes: Sequence, *, jvp_rule: Callable, number: int
 ) -> tuple[list[Array], Sequence]:
     """Batch solutions along the first axis."""
     size = next(a.shape[axis] for a, axis in zip(leaves, axes, strict=True) if axis is not None)
@@ -109,10 +121,10 @@ def _solutions(
         return jnp.moveaxis(a, axis, 0)
 
     every = [first(*pair) for pair in zip(leaves, axes, strict=True)]
-    return _SOLUTION_P.bind(*every, change=jax.vmap(change), number=number), [0] * number
+    return _SOLUTION_P.bind(*every, jvp_rule=jax.vmap(jvp_rule), number=number), [0] * number
 
 
-batching.primitive_batchers[_SOLUTION_P] = _solutions
+batching.primitive_batchers[_SOLUTION_P] = _batch_solution
 
 
 def save_solutions(program: ClosedJaxpr) -> tuple[ClosedJaxpr, int]:
@@ -131,37 +143,37 @@ def restore_solutions(program: ClosedJaxpr) -> ClosedJaxpr:
 
 def _save_in_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
     """Rewrite a jaxpr to return its solutions after its results."""
-    eqns, ends = [], []
+    eqns, saved = [], []
     for eqn in jaxpr.eqns:
         # Solutions are marked here, or inside of scans and branches.
         if eqn.primitive is SOLVER_SOLUTION:
-            ends += eqn.outvars
+            saved += eqn.outvars
         elif eqn.primitive is lax.scan_p:
             eqn, more = _save_in_scan(eqn)
-            ends += more
+            saved += more
         elif eqn.primitive is lax.cond_p:
             eqn, more = _save_in_branches(eqn)
-            ends += more
+            saved += more
         eqns.append(eqn)
-    return _rebuild_jaxpr(jaxpr, eqns, jaxpr.invars, [*jaxpr.outvars, *ends])
+    return _rebuild_jaxpr(jaxpr, eqns, jaxpr.invars, [*jaxpr.outvars, *saved])
 
 
 def _restore_in_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
     """Rewrite a jaxpr to take its solutions after its arguments."""
-    eqns, ends = [], []
+    eqns, saved = [], []
     for eqn in jaxpr.eqns:
         # Drop the marked equations: their results become arguments.
         if eqn.primitive is SOLVER_SOLUTION:
-            ends += eqn.outvars
+            saved += eqn.outvars
             continue
         if eqn.primitive is lax.scan_p:
             eqn, more = _restore_in_scan(eqn)
-            ends += more
+            saved += more
         elif eqn.primitive is lax.cond_p:
             eqn, more = _restore_in_branches(eqn)
-            ends += more
+            saved += more
         eqns.append(eqn)
-    return _rebuild_jaxpr(jaxpr, eqns, [*jaxpr.invars, *ends], jaxpr.outvars)
+    return _rebuild_jaxpr(jaxpr, eqns, [*jaxpr.invars, *saved], jaxpr.outvars)
 
 
 def _save_in_scan(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
@@ -169,9 +181,9 @@ def _save_in_scan(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     body, number = save_solutions(eqn.params["jaxpr"])
     if not number:
         return eqn, []
-    ends = _stacked_variables(body.out_avals[-number:], eqn.params["length"])
+    saved = _stacked_variables(body.out_avals[-number:], eqn.params["length"])
     params = eqn.params | {"jaxpr": body}
-    return eqn.replace(params=params, outvars=[*eqn.outvars, *ends]), ends
+    return eqn.replace(params=params, outvars=[*eqn.outvars, *saved]), saved
 
 
 def _restore_in_scan(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
@@ -181,11 +193,11 @@ def _restore_in_scan(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
     number = len(body.in_avals) - len(inner.in_avals)
     if not number:
         return eqn, []
-    ends = _stacked_variables(body.in_avals[-number:], eqn.params["length"])
+    saved = _stacked_variables(body.in_avals[-number:], eqn.params["length"])
     params = eqn.params | {"jaxpr": body}
     if "linear" in params:
         params["linear"] = (*params["linear"], *[False] * number)
-    return eqn.replace(params=params, invars=[*eqn.invars, *ends]), ends
+    return eqn.replace(params=params, invars=[*eqn.invars, *saved]), saved
 
 
 def _save_in_branches(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
@@ -202,13 +214,13 @@ def _save_in_branches(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
             results = len(found) - len(avals[i])
             none = [[jnp.zeros(a.shape, a.dtype) for a in of] for of in avals]
             none[i] = found[results:]
-            return found[:results] + [end for of in none for end in of]
+            return found[:results] + [s for of in none for s in of]
 
         return run
 
     params = eqn.params | {"branches": _retrace_branches(eqn, with_all, [])}
-    ends = _variables([a for of in avals for a in of])
-    return eqn.replace(params=params, outvars=[*eqn.outvars, *ends]), ends
+    saved = _variables([a for of in avals for a in of])
+    return eqn.replace(params=params, outvars=[*eqn.outvars, *saved]), saved
 
 
 def _restore_in_branches(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
@@ -232,8 +244,8 @@ def _restore_in_branches(eqn: JaxprEqn) -> tuple[JaxprEqn, list[Var]]:
 
     every = [a for of in avals for a in of]
     params = eqn.params | {"branches": _retrace_branches(eqn, of_all, every)}
-    ends = _variables(every)
-    return eqn.replace(params=params, invars=[*eqn.invars, *ends]), ends
+    saved = _variables(every)
+    return eqn.replace(params=params, invars=[*eqn.invars, *saved]), saved
 
 
 def _retrace_branches(eqn: JaxprEqn, make: Callable[[int], Callable], more: Sequence) -> tuple:

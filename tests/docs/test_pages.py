@@ -28,6 +28,17 @@ def test_the_python_of_the_page_on_the_solver(monkeypatch):
 
 
 @pytest.mark.slow
+def test_the_python_of_the_page_on_capacities():
+    assert run("docs/developer/capacities.md")["m"].ncontact == 19
+
+
+@pytest.mark.slow
+def test_the_python_of_the_page_on_transformations(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert run("docs/developer/transforms.md")["calls"]
+
+
+@pytest.mark.slow
 def test_the_python_of_the_index(monkeypatch):
     monkeypatch.chdir(ROOT)
     assert np.isfinite(run("docs/index.md")["d"].qpos).all()

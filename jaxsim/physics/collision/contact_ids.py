@@ -2,9 +2,16 @@
 
 If every candidate contact has its own slot, all ids are constants (`StaticIds`) and gathers by them
 cost nothing. If a budget decides, each world chooses its ids (`TracedIds`). Both classes have the
-same methods, so that callers do not distinguish them: `look_up` and `values` gather from a constant
-table by id, `gather_static` gathers items of a traced array, and `like` is an array `[items, *W]`
-that defines the world axes and dtype.
+same methods, so that callers do not distinguish them. For the pairs 0-2, 0-3, 1-3 of geoms with the
+masses 5, 6, 7, 8, and contacts of the pairs 0 and 2 in one world, 1 in another:
+
+                                       StaticIds         TracedIds, two worlds
+    pair                               (0, 1, 2)         [[0, 1], [2, 0]], slot 1 of world 1 unused
+    pair.look_up([2, 3, 3])   geom 2   (2, 3, 3)         [[2, 3], [3, 2]]
+    geom2.take(mass)                   [7, 8, 8]         [[7, 8], [8, 7]]
+
+`look_up` and `values` gather from a constant table by id, `take` gathers items of a traced array,
+and `like` is an array `[items, *W]` that defines the world axes and dtype.
 """
 
 from collections.abc import Callable, Sequence

@@ -192,7 +192,7 @@ def contacts_from_list(m: Model, contact: Contact) -> Contacts:
     first, second = (TracedIds(jnp.maximum(contact.geom[:, k], 0)) for k in range(2))
     body = first.look_up(m.geom_bodyid), second.look_up(m.geom_bodyid)
     exists, item = contact.geom[:, 0] >= 0, None
-    if collision_layout(m).soft:
+    if collision_layout(m).flex_groups:
         exists, item, (first, second), body = _soft_ids(m, contact)
     adhesion = contact.adhesion if sticky else None
     contacts = Contacts(

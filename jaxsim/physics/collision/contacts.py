@@ -54,10 +54,11 @@ def collision(m: Model, d: Data) -> Data:
     # Poses, tables of the colliders, and contact parameters of all candidate pairs.
     plan = collision_layout(m)
     geoms = place_collision_geoms(m, d, plan)
-    makers = [g.collider.assets for g in plan.groups] + [g.collider.assets for g in plan.soft]
+    makers = [g.collider.assets for g in plan.groups]
+    makers += [g.collider.assets for g in plan.flex_groups]
     assets: dict[Callable | None, Any] = {make: make(m) for make in makers if make}
     params = contact_params(m, plan.pairs)
-    flexes = (m.structure, place_flexes(m, d)) if plan.soft else None
+    flexes = (m.structure, place_flexes(m, d)) if plan.flex_groups else None
     reach = contact_reach(m, d, plan, params)
     # Broad and narrow phase.
     points = detect_candidates(geoms, reach, plan, assets, flexes)
@@ -71,11 +72,11 @@ def collision(m: Model, d: Data) -> Data:
         d, found = wake_by_contacts(m, d, *points, params, plan)
     else:
         found = choose_contacts(*points, params, plan, has_free_slots(m))
-    if plan.soft:
+    if plan.flex_groups:
         found = replace(found, contacts=set_contact_bodies(m, found.contacts))
     # Count overflow.
-    wanted = jnp.minimum(found.ncon, plan.capacity) + found.lost
-    d = count_warning(d, WarningType.CONTACTFULL, Trouble(found.lost > 0, wanted))
+    wanted = jnp.minimum(found.ncon, plan.capacity) + found.dropped
+    d = count_warning(d, WarningType.CONTACTFULL, Trouble(found.dropped > 0, wanted))
     moving = surface_velocity(m, d, plan.pairs, found.contacts)
     if moving is not None:
         found = replace(found, contacts=found.contacts._replace(surfacevel=moving))

@@ -1,17 +1,26 @@
 """Collision detection from geom poses to the contact list, after `mj_collision` of MuJoCo.
 
-Data flow, for each group of pairs with one collider:
+The data flow, with the lengths of a model of nine spheres and a box on a plane (36 pairs of
+spheres, 9 of a sphere and the box, 10 with the plane), loaded with `pairs=20, contacts=16`:
 
-    candidate pairs of a group -> broad phase (`may_collide`) -> compaction to the pair budget
-    -> narrow phase (`collide`) -> candidate contacts of all groups (`CandidatePoints`)
-    -> compaction to the contact capacity (`choose_contacts`) -> parameters and frames (`Contacts`)
+    group                                  sphere-sphere  sphere-box   plane-sphere  plane-box
+    candidate pairs                        36             9            9             1
+    1. broad phase (`may_collide`)         36 tested      -            -             -
+    2. compaction to the budget            20             9            9             1
+    3. narrow phase (`collide`)            20 x 1 point   9 x 1        9 x 1         1 x 4
+    4. candidate contacts (`found` flags those within reach)    42
+    5. compaction to the contact capacity (`choose_contacts`)   16
+    6. parameters and frames (`Contacts`)                       16 slots, the first `ncon` used
 
-A group whose budget covers all its pairs skips the broad phase, and a model whose capacity covers
-all candidate contacts skips the second compaction (`packed` is false): then all ids are constants
-(`StaticIds`, contact_ids.py) and every candidate contact keeps its own slot. Otherwise each world
-chooses its pairs and contacts (`TracedIds`). What exceeds a budget or the capacity is dropped and
-counted (`lost`). `touch` holds the geometry of candidate contacts, `pair` the candidate pair of
-each, and `found` flags those within `reach` = margin + gap.
+A group whose budget covers all its pairs skips 1 and 2, and a model whose capacity covers all
+candidate contacts skips 5 (`packed` is false): then all ids are constants (`StaticIds`,
+contact_ids.py) and every candidate contact keeps its own slot. Otherwise each world chooses its
+pairs and contacts (`TracedIds`). What exceeds a budget or the capacity is dropped and counted
+(`dropped`): of pairs the last ones, of contacts those that are least deep.
+docs/developer/capacities.md lists where the lengths are decided.
+
+Names: `touch` is the geometry of candidate contacts, `pair` the candidate pair of each, and `found`
+flags those within `reach` = margin + gap.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,10 +48,9 @@ from jaxsim.physics.collision.flex.candidates import flex_narrow_phase
 from jaxsim.physics.collision.flex.item import FlexItems, no_item
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.params import ContactParams
-from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
+from jaxsim.physics.collision.shape import CandidatePoints, ContactPoints, PlacedGeoms
 from jaxsim.transforms.derivative_context import is_differentiated
-from jaxsim.transforms.materialize import is_unbatched
-from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.materialize import is_unbatched, materialize_result
 from jaxsim.transforms.platform import platform
 
 
@@ -99,31 +107,14 @@ class CollisionResult:
     Attributes:
       contacts: one per slot of constraint rows.
       ncon: number of contacts, `[1, *W]`; it may exceed the capacity.
-      lost: number of dropped pairs and contacts, `[1, *W]`.
+      dropped: number of pairs and contacts beyond a budget or the capacity, `[1, *W]`.
       packed: existing contacts come first (static).
     """
 
     contacts: Contacts
     ncon: jax.Array
-    lost: jax.Array
+    dropped: jax.Array
     packed: bool
-
-
-class CandidatePoints(NamedTuple):
-    """Candidate contacts, `[points, *W]`.
-
-    Attributes:
-      touch: geometry of the contact points.
-      pair: candidate pair of each.
-      found: the distance is within reach of the pair.
-      item, rank: see SoftPoints (flex/candidates.py); None if no flex can collide.
-    """
-
-    touch: ContactPoints
-    pair: IdArray
-    found: jax.Array
-    item: tuple[IdArray, IdArray] | None = None
-    rank: IdArray | None = None
 
 
 def detect_candidates(
@@ -153,72 +144,83 @@ def detect_candidates(
         _group_points(group, geoms, reach, layout, assets.get(group.collider.assets))
         for group in layout.groups
     ]
-    if layout.soft and flexes is not None:
+    if layout.flex_groups and flexes is not None:
         # Groups that involve flexes.
         none = no_item(flexes[0])
         parts = [
             (extend_to_flex_contacts(p, g, layout, none), over)
             for (p, over), g in zip(parts, layout.groups, strict=True)
         ]
-        for group in layout.soft:
-            found, over = flex_narrow_phase(flexes[0], group, geoms, flexes[1], reach, assets)
-            touch, pair, item, rank, mask = found
-            parts.append((CandidatePoints(touch, pair, mask, item, rank), over))
+        for group in layout.flex_groups:
+            parts.append(flex_narrow_phase(flexes[0], group, geoms, flexes[1], reach, assets))
     return joined_points([p for p, _ in parts]), sum(over for _, over in parts)
 
 
 def choose_contacts(
     points: CandidatePoints,
-    lost: Array | int,
+    dropped: Array | int,
     params: ContactParams,
     layout: CollisionLayout,
-    free: bool,
+    slots_may_move: bool,
 ) -> CollisionResult:
     """Select the contacts of a state from its candidates, up to the contact capacity.
 
     Args:
       points: candidate contacts.
-      lost: number of pairs that exceeded a budget.
+      dropped: number of pairs that exceeded a budget.
       params: parameters of all candidate pairs, `[npairs, *W]`.
       layout: the static plan.
-      free: whether another program may assign other slots to the same contacts.
+      slots_may_move: whether another program may assign other slots to the same contacts.
 
     Returns:
       The contacts. If more exist than the capacity, the deepest are kept.
     """
-    item: tuple[IdArray, IdArray] | None = None
-    order = np.arange(layout.points) if layout.soft else layout.order()
-    places = min(layout.capacity, layout.points)
-    packed = not layout.fits_all_points or (free and _prefer_compaction(points))
-    if not packed:
-        # Every candidate has its own slot: only a constant permutation to MuJoCo's order.
-        chosen, pair = gather_static(points.touch, order), points.pair.ordered(order)
-        exists = gather_static(points.found, order)
-        count = sum_items(exists.astype(chosen.dist.dtype)).astype(jnp.int32)
+    packed = not layout.fits_all_points or (slots_may_move and _prefer_compaction(points))
+    if packed:
+        chosen, exists, count, over = _compact_points(points, layout)
+        dropped = dropped + over
     else:
-        # Overflow keeps the deepest contacts; the compaction keeps MuJoCo's order.
-        kept = select_deepest(points.found, points.touch.dist, places)
-        if points.rank is not None or layout.mixes:
-            index, number = compact_ranked(
-                kept, order, lambda: _contact_rank(points, layout), places
-            )
-        else:
-            index, number = compact_true(kept, order, places)
-        chosen = gather(points.touch, index)
-        if points.item is not None:
-            one, other = (TracedIds(gather(i.array(index), index)) for i in points.item)
-            item = one, other
-        pair = TracedIds(gather(points.pair.array(index), index))
-        # Existence follows from the slot count, not from `found`: at a distance of exactly 0 two
-        # evaluations of `found`, one of which fuses a multiply-add, may disagree.
-        exists = jnp.asarray(column(np.arange(places, dtype=np.int32), number) < number)
-        count = sum_items(points.found.astype(chosen.dist.dtype)).astype(jnp.int32)
-        count = jnp.where(number < places, number, count)
-        lost = lost + jnp.maximum(count - places, 0)
-    contacts = _contacts(chosen, pair, exists, params, layout)
-    if item is not None:
-        contacts = _set_flex_ids(contacts, item, pair, layout)
-    return CollisionResult(contacts, count, jnp.broadcast_to(lost, count.shape), packed)
+        # Every candidate has its own slot: only a constant permutation to MuJoCo's order.
+        order = layout.order()
+        touch, pair = gather_static(points.touch, order), points.pair.ordered(order)
+        exists = gather_static(points.found, order)
+        chosen = CandidatePoints(touch, pair, exists)
+        count = sum_items(exists.astype(touch.dist.dtype)).astype(jnp.int32)
+    contacts = _contacts(chosen.touch, chosen.pair, exists, params, layout)
+    if chosen.item is not None:
+        contacts = _set_flex_ids(contacts, chosen.item, chosen.pair, layout)
+    return CollisionResult(contacts, count, jnp.broadcast_to(dropped, count.shape), packed)
+
+
+def _compact_points(
+    points: CandidatePoints, layout: CollisionLayout
+) -> tuple[CandidatePoints, Array, Array, Array]:
+    """Compact the candidates within reach to the contact capacity, in MuJoCo's order.
+
+    Returns:
+      The candidates of the slots, `[slots, *W]`; which slots are used; the number of candidates
+      within reach, and that of those dropped, `[1, *W]`.
+    """
+    order = np.arange(layout.points) if layout.flex_groups else layout.order()
+    slots = min(layout.capacity, layout.points)
+    # Overflow keeps the deepest contacts; the compaction keeps MuJoCo's order.
+    kept = select_deepest(points.found, points.touch.dist, slots)
+    if points.rank is not None or layout.interleaves:
+        index, number = compact_ranked(kept, order, lambda: _contact_rank(points, layout), slots)
+    else:
+        index, number = compact_true(kept, order, slots)
+    touch, item = gather(points.touch, index), None
+    if points.item is not None:
+        one, other = (TracedIds(gather(i.array(index), index)) for i in points.item)
+        item = one, other
+    pair = TracedIds(gather(points.pair.array(index), index))
+    # Existence follows from the slot count, not from `found`: at a distance of exactly 0 two
+    # evaluations of `found`, one of which fuses a multiply-add, may disagree.
+    exists = jnp.asarray(column(np.arange(slots, dtype=np.int32), number) < number)
+    count = sum_items(points.found.astype(touch.dist.dtype)).astype(jnp.int32)
+    count = jnp.where(number < slots, number, count)
+    chosen = CandidatePoints(touch, pair, exists, item)
+    return chosen, exists, count, jnp.maximum(count - slots, 0)
 
 
 def _contact_rank(points: CandidatePoints, layout: CollisionLayout) -> Array:
@@ -275,8 +277,8 @@ def count_near_pairs(
     numbers = [jnp.sum(mask, axis=0, keepdims=True, dtype=jnp.int32) for mask in masks]
     if flexes is None:
         return numbers
-    soft = [group for group in layout.soft if not group.tests_every_entry]
-    return numbers + [number_near(flexes[0], group, geoms, flexes[1], reach) for group in soft]
+    groups = [group for group in layout.flex_groups if not group.tests_every_entry]
+    return numbers + [number_near(flexes[0], group, geoms, flexes[1], reach) for group in groups]
 
 
 def _broad_phase(
@@ -294,7 +296,7 @@ def _group_points(
     """Compute the candidate contacts of a group, and the number of near pairs beyond its budget."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
     pair: IdArray = StaticIds.of(group.pairs)
-    lost: jax.Array | int = 0
+    dropped: jax.Array | int = 0
     # Broad phase, unless every pair fits the budget; unused slots of the budget get a reach of
     # -NO_CONTACT_DISTANCE.
     if group.tests_every_entry:
@@ -309,14 +311,14 @@ def _group_points(
         pair = near_ones.look_up(group.pairs)
         filled = column(np.arange(group.budget, dtype=np.int32), count) < count
         reach = jnp.where(filled, pair.take(reach), -NO_CONTACT_DISTANCE)
-        lost = jnp.maximum(count - group.budget, 0)
+        dropped = jnp.maximum(count - group.budget, 0)
 
     # Narrow phase, evaluated once so that all users agree on which points exist.
     operands = (a, b) if assets is None else (a, b, assets, reach)
     touch = materialize_result(group.collider.collide, *operands)
-    if touch.lost is not None:
-        lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
-        touch = touch._replace(lost=None)
+    if touch.dropped is not None:
+        dropped = dropped + jnp.sum(touch.dropped, axis=0, keepdims=True, dtype=jnp.int32)
+        touch = touch._replace(dropped=None)
     found = touch.dist <= reach[None]
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape)
     points = group.points
@@ -326,7 +328,7 @@ def _group_points(
         return jnp.broadcast_to(x, shape).reshape(points, *shape[2:])
 
     pair = pair.repeated(group.slots)
-    return CandidatePoints(jax.tree.map(flat, touch), pair, flat(found)), lost
+    return CandidatePoints(jax.tree.map(flat, touch), pair, flat(found)), dropped
 
 
 def joined_points(parts: list[CandidatePoints]) -> CandidatePoints:

@@ -1,4 +1,4 @@
-"""Input and output of the narrow phase: geoms in the world, and candidate contact points.
+"""Input and output of the narrow phase: geoms in the world, and candidate contacts.
 
 A collider is a function `(a, b) -> ContactPoints` of two `PlacedGeoms` with `[n, *W]` items, one
 per pair. Its result has `[k, n, *W]` items, where k is the static maximum of contact points of such
@@ -18,6 +18,7 @@ from jaxsim.arrays.gather import column
 from jaxsim.math import Rot, Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
 from jaxsim.model.model import Model
+from jaxsim.physics.collision.contact_ids import IdArray
 
 
 class PlacedGeoms(NamedTuple):
@@ -52,14 +53,14 @@ def place_geoms(m: Model, d: Data) -> PlacedGeoms:
 
 
 class ContactPoints(NamedTuple):
-    """Candidate contact points.
+    """Contact points that a collider returns.
 
     Attributes:
       dist: signed distance of the surfaces, negative in penetration [m].
       pos: the point midway between the surfaces [m].
       normal: unit vector from the first geom to the second.
       tangent: direction of the first tangent, or None if the contact frame chooses it.
-      lost: 1 where a pair had more points than its maximum, `[n, *W]`; None if that cannot happen.
+      dropped: 1 where a pair had more points than its maximum, `[n, *W]`; None: never.
       speculative: speculative contact, which acts at any distance; None if there is none.
     """
 
@@ -67,8 +68,27 @@ class ContactPoints(NamedTuple):
     pos: Vec
     normal: Vec
     tangent: Vec | None = None
-    lost: jax.Array | None = None
+    dropped: jax.Array | None = None
     speculative: jax.Array | None = None
+
+
+class CandidatePoints(NamedTuple):
+    """Candidate contacts, `[points, *W]`: those of all groups, of which some become contacts.
+
+    Attributes:
+      touch: geometry of the contact points.
+      pair: candidate pair of each.
+      found: the distance is within reach of the pair.
+      item: flex items on both sides, `no_item` for a geom (flex/item.py); None if no flex can
+        collide.
+      rank: sort key of MuJoCo's order; None if no flex can collide.
+    """
+
+    touch: ContactPoints
+    pair: IdArray
+    found: jax.Array
+    item: tuple[IdArray, IdArray] | None = None
+    rank: IdArray | None = None
 
 
 def add_slot_axis(x: PyTree) -> PyTree:

@@ -22,7 +22,7 @@ from jaxsim.physics.flex.point_forces import (
     YIELDS_BENT,
     YIELDS_STRETCHED,
     FlexPointState,
-    Push,
+    PointForces,
     StiffnessBlock,
     element_points,
     plastic_values,
@@ -75,18 +75,18 @@ def shell_hinges(s: Structure) -> Hinges:
     return Hinges(flex, vert + s.flex_vertadr[flex][:, None], edge, first, adr)
 
 
-def bend_forces(m: Model, place: FlexPointState) -> list[Push]:
+def bend_forces(m: Model, state: FlexPointState) -> list[PointForces]:
     """Compute spring and damper forces of the hinges."""
     table = shell_hinges(m)
     if not len(table.flex):
         return []
     # Gather the quadratic form, positions and velocities of each hinge.
     B = [gather_static(m.flex_bending, table.first + k) for k in range(_RECORD_SIZE)]
-    x, v = element_points(place.xpos, table.vert), element_points(place.velocity, table.vert)
+    x, v = element_points(state.xpos, table.vert), element_points(state.velocity, table.vert)
     n = _areas(x)
     damping = gather_static(m.flex_damping, table.flex)
     # Weight of the volume gradient: rest fold plus plastic fold.
-    c = B[CURVED] + plastic_values(place.plastic, table.plastic, 1)[0]
+    c = B[CURVED] + plastic_values(state.plastic, table.plastic, 1)[0]
     spring = [-(_quadratic_form_row(B, i, x) + n[i].scale(c)) for i in range(4)]
     return [
         spring_force(
@@ -95,7 +95,7 @@ def bend_forces(m: Model, place: FlexPointState) -> list[Push]:
     ]
 
 
-def bend_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
+def bend_stiffness(m: Model, state: FlexPointState) -> list[StiffnessBlock]:
     """Return the quadratic form of each hinge as a stiffness, equal along all axes."""
     table = shell_hinges(m)
     if not len(table.flex):

@@ -30,7 +30,7 @@ from jaxsim.physics.flex.lattice import LatticeElements, lattice_elements, midpo
 from jaxsim.physics.flex.point_forces import (
     YIELDS_STRETCHED,
     FlexPointState,
-    Push,
+    PointForces,
     StiffnessBlock,
     element_forces,
     gather_by_flex,
@@ -75,7 +75,7 @@ def cell_springs(s: Structure) -> list[Springs]:
     return out
 
 
-def cell_forces(m: Model, state: FlexPointState) -> list[Push]:
+def cell_forces(m: Model, state: FlexPointState) -> list[PointForces]:
     """Compute spring and damper forces of cells and walls on their nodes."""
     return [_forces(m, group, state) for group in cell_springs(m)]
 
@@ -204,7 +204,7 @@ def stiffness(m: Model, group: LatticeElements) -> Array:
     return numbers.reshape(len(first), size, size, *numbers.shape[1:])
 
 
-def _forces(m: Model, group: Springs, state: FlexPointState) -> Push:
+def _forces(m: Model, group: Springs, state: FlexPointState) -> PointForces:
     element, node = group.element, group.element.node + m.nflexvert
     # Displacement in the rest axes, less the plastic strain.
     rotation = gather_rotations(state.rotation, group.element_index)

@@ -1,7 +1,7 @@
 """Passive forces of flexes: the sum of their elastic laws.
 
 MuJoCo's documentation, XML reference: flex/edge and flex/elasticity. Each law returns forces on
-points (`Push`); they are summed per point and body, and mapped to dofs once.
+points (`PointForces`); they are summed per point and body, and mapped to dofs once.
 """
 
 from typing import NamedTuple
@@ -45,18 +45,18 @@ def flex_forces(m: Model, d: Data) -> Forces:
     node = node_positions(m, d)
     xpos = concat([d.flexvert_xpos, node])
     velocity = concat([vertex_velocity(m, d), node_velocity(m, d, node)])
-    place = FlexPointState(
+    state = FlexPointState(
         xpos, velocity, element_rotations(m, lattice_elements(m), xpos), d.plastic
     )
     # Evaluate all laws, and map their forces to the dofs.
-    pushes = [push for law in _FORCE_LAWS for push in law(m, place)]
-    twisted = twist_forces(m, d, place)
+    point_forces = [push for law in _FORCE_LAWS for push in law(m, state)]
+    twisted = twist_forces(m, d, state)
     if twisted is not None:
-        pushes.append(twisted.push)
-    if not pushes:
+        point_forces.append(twisted.on_vertices)
+    if not point_forces:
         return Forces()
     # Map point forces to dofs; torques of rods add directly.
-    spring, damper, whole = generalized_forces(m, d, pushes, place)
+    spring, damper, whole = generalized_forces(m, d, point_forces, state)
     if twisted is not None:
         spring, damper = spring + twisted.spring, damper + twisted.damper
         whole = whole + (twisted.spring + twisted.damper)

@@ -1,18 +1,22 @@
 """Reference frames along rods with twist hinges, which are state.
 
 Discrete elastic rods: Bergou et al., *Discrete elastic rods*, 2008. An edge has a tangent t and,
-perpendicular to it, a reference direction u; the material frame is u rotated about t by the angle
-theta of the edge's hinge. From step to step u is parallel-transported without rotation about t
-(time-parallel transport). Therefore `d.plastic` stores t and u of each edge at the start of the
-last step, and for each inner vertex the reference twist m: the angle from the first edge's u,
-space-parallel transported to the second edge, to the second edge's own u. It may exceed pi.
+perpendicular to it, a reference director u; the material frame is u rotated about t by the angle
+theta of the edge's hinge. For a rod of three edges, with `Chains` in brackets:
+
+    x0 ---e0---> x1 ---e1---> x2 ---e2---> x3      edges: ends `vert`, hinge `dof` (theta)
+       t0, u0       t1, u1       t2, u2            frames: t and u at `frame_adr`
+                 m1           m2                   inner vertices: edges `pair`, m at `twist_adr`
+
+From step to step u is transported by the smallest rotation from the old tangent to the new one
+(time-parallel transport, `parallel_transport`), which does not rotate about t. Therefore
+`d.plastic` stores t and u of each edge at the start of the last step, and for each inner vertex the
+reference twist m: the angle from the first edge's u, space-parallel transported to the second edge,
+to the second edge's own u. It may exceed pi.
 
 Stored frames that are zero are uninitialized. They are transported from the previous edge of the
 rod, and on its first edge from the rest pose. An edge with both vertices on one body is clamped: it
 has no hinge, and its u is fixed to the body, as in the rest pose.
-
-Names: `parallel_transport` is parallel transport, `rotate_about` a rotation about t, `across` the
-direction u.
 """
 
 from typing import NamedTuple
@@ -45,10 +49,10 @@ class Chains(NamedTuple):
       dof: dof of its hinge; -1: clamped, `[n]`.
       body: body of its first vertex, `[n]`.
       first: True for the first edge of a rod, `[n]`.
-      adr: address of its t and u in the plastic state, `[n]`.
+      frame_adr: address of its t and u in the plastic state, `[n]`.
       pair: edges before and after each inner vertex, `[k, 2]`.
-      record: address of its numbers in `flex_bending`, `[k]`.
-      angle: address of its m in the plastic state, `[k]`.
+      bending_adr: address of its numbers in `flex_bending`, `[k]`.
+      twist_adr: address of its reference twist m in the plastic state, `[k]`.
     """
 
     vert: np.ndarray
@@ -56,10 +60,10 @@ class Chains(NamedTuple):
     dof: np.ndarray
     body: np.ndarray
     first: np.ndarray
-    adr: np.ndarray
+    frame_adr: np.ndarray
     pair: np.ndarray
-    record: np.ndarray
-    angle: np.ndarray
+    bending_adr: np.ndarray
+    twist_adr: np.ndarray
 
 
 @cache_by_structure
@@ -90,19 +94,24 @@ def rod_chains(s: Structure) -> Chains:
 
 
 class Frames(NamedTuple):
-    """Reference frames: t and u of each edge `[n, *W]`, and m of each inner vertex `[k, *W]`."""
+    """Reference frames.
+
+    Attributes:
+      tangent, director: t and u of each edge, `[n, *W]`.
+      reference_twist: m of each inner vertex, `[k, *W]`.
+    """
 
     tangent: Vec
-    across: Vec
-    angle: Array
+    director: Vec
+    reference_twist: Array
 
 
 class Rest(NamedTuple):
-    """Rest pose: edge vectors, frames, and orientations of the bodies `Chains.body`."""
+    """Rest pose: vector, t and u of each edge, and orientations of the bodies `Chains.body`."""
 
     edge: Vec
     tangent: Vec
-    across: Vec
+    director: Vec
     quat: Quat
 
 
@@ -121,54 +130,52 @@ def rotate_about(u: Vec, t: Vec, angle: Array) -> Vec:
 def transport_frames(frames: Frames, tangent: Vec, table: Chains) -> Frames:
     """Transport the frames to other tangents."""
     # Time-parallel transport, orthonormalized.
-    across = parallel_transport(frames.tangent, tangent, frames.across)
-    across = (across - tangent.scale(tangent.dot(across))).normalize()
-    # Reference twist: change of the angle between the transported frame and the edge's own.
+    u = parallel_transport(frames.tangent, tangent, frames.director)
+    u = (u - tangent.scale(tangent.dot(u))).normalize()
+    # Space-parallel transport of the first edge's u to the second edge, rotated by the old m.
     first, second = table.pair.T
-    t = gather_static(tangent, second)
-    own = rotate_about(
-        parallel_transport(gather_static(tangent, first), t, gather_static(across, first)),
-        t,
-        frames.angle,
-    )
-    other = gather_static(across, second)
-    # Signed angle between both frames about the tangent.
-    more = safe_atan2(own.cross(other).dot(t), own.dot(other))
-    return Frames(tangent, across, frames.angle + more)
+    t2 = gather_static(tangent, second)
+    transported = parallel_transport(gather_static(tangent, first), t2, gather_static(u, first))
+    expected = rotate_about(transported, t2, frames.reference_twist)
+    # Change of the reference twist: signed angle from there to the second edge's own u.
+    u2 = gather_static(u, second)
+    change = safe_atan2(expected.cross(u2).dot(t2), expected.dot(u2))
+    return Frames(tangent, u, frames.reference_twist + change)
 
 
-def stored_frames(m: Model, d: Data, tangent: Vec, pose: Rest) -> Frames:
+def stored_frames(m: Model, d: Data, tangent: Vec, rest: Rest) -> Frames:
     """Return the frames of the last step; uninitialized ones start at these tangents."""
     table = rod_chains(m)
-    old, across = (
-        Vec(*(gather_static(d.plastic, table.adr + k + i) for i in range(3))) for k in (0, 3)
+    t, u = (
+        Vec(*(gather_static(d.plastic, table.frame_adr + k + i) for i in range(3))) for k in (0, 3)
     )
     # Clamped edges follow their body; others are transported from the stored frame.
-    begun = (old.dot(old) > _MIN_STORED_NORM2) & (across.dot(across) > _MIN_STORED_NORM2)
-    fixed = column(table.dof < 0, begun)
-    here = gather_static(d.xquat, table.body) * pose.quat.conj
-    with_body = here.rotate(pose.across)
-    begin = select_where(fixed, with_body, parallel_transport(pose.tangent, tangent, pose.across))
-    own = select_where(fixed, with_body, parallel_transport(old, tangent, across))
+    stored = (t.dot(t) > _MIN_STORED_NORM2) & (u.dot(u) > _MIN_STORED_NORM2)
+    clamped = column(table.dof < 0, stored)
+    rotation = gather_static(d.xquat, table.body) * rest.quat.conj
+    with_body = rotation.rotate(rest.director)
+    from_rest = parallel_transport(rest.tangent, tangent, rest.director)
+    begin = select_where(clamped, with_body, from_rest)
+    own = select_where(clamped, with_body, parallel_transport(t, tangent, u))
     # Uninitialized frames are propagated from the edge before.
-    known = begun | fixed | column(table.first, begun)
-    start = select_where(begun | fixed, own, begin)
-    along = propagate_directions(start, tangent, known)
+    known = stored | clamped | column(table.first, stored)
+    start = select_where(stored | clamped, own, begin)
+    along = propagate_directors(start, tangent, known)
     return Frames(
-        select_where(begun & ~fixed, old, tangent),
-        select_where(begun & ~fixed, across, along),
-        gather_static(d.plastic, table.angle),
+        select_where(stored & ~clamped, t, tangent),
+        select_where(stored & ~clamped, u, along),
+        gather_static(d.plastic, table.twist_adr),
     )
 
 
-def propagate_directions(start: Vec, tangent: Vec, known: Array) -> Vec:
-    """Return directions u of all edges: known ones, others transported from the previous edge."""
+def propagate_directors(start: Vec, tangent: Vec, known: Array) -> Vec:
+    """Return the directors of all edges: known ones, others transported from the previous edge."""
 
     # Sequential along the chain: each edge uses the frame of its predecessor.
     def step(last: tuple[Vec, Vec], edge: tuple) -> tuple:
-        own, t, here = edge
-        across = select_where(here, own, parallel_transport(last[0], t, last[1]))
-        return (t, across), across
+        own, t, is_known = edge
+        u = select_where(is_known, own, parallel_transport(last[0], t, last[1]))
+        return (t, u), u
 
     first = (tangent[0], start[0])
     return lax.scan(step, first, (start, tangent, known))[1]
@@ -187,23 +194,23 @@ def reference_frames(m: Model, d: Data) -> Rest:
     if worlds and all(a.shape[-1] == 1 for a in jax.tree.leaves(m)):
         worlds = (1,)
     given = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(a), *worlds)), given)
-    pose = kinematics(m, d.replace(**given))
+    at_rest = kinematics(m, d.replace(**given))
     # Edge vectors and tangents at the reference configuration.
     body = np.maximum(m.flex_vertbodyid, 0)
-    pos, quat = gather_static((pose.xpos, pose.xquat), body)
+    pos, quat = gather_static((at_rest.xpos, at_rest.xquat), body)
     x = pos + quat.rotate(m.flex_vert)
     edge = gather_static(x, table.vert[:, 1]) - gather_static(x, table.vert[:, 0])
     # Frame of each rod's first edge, transported along the rod.
     tangent = edge.normalize()
-    of_body = gather_static(pose.xquat, table.body)
+    of_body = gather_static(at_rest.xquat, table.body)
     start = of_body.rotate(_orthogonal_unit(of_body.conj.rotate(tangent)))
     # A box section whose first side is the shorter starts with the other axis.
     side = jnp.broadcast_to(gather_static(m.flex_bending, first_record(m) + 9), start.x.shape)
     start = select_where(side < 0, tangent.cross(start), start)
-    across = propagate_directions(
+    director = propagate_directors(
         start, tangent, jnp.broadcast_to(column(table.first, side), side.shape)
     )
-    return Rest(edge, tangent, across, of_body)
+    return Rest(edge, tangent, director, of_body)
 
 
 def _orthogonal_unit(t: Vec) -> Vec:
@@ -217,7 +224,7 @@ def _orthogonal_unit(t: Vec) -> Vec:
 def first_record(s: Structure) -> np.ndarray:
     """Return one record address of each edge's rod, [n]."""
     table = rod_chains(s)
-    of_rod = dict(zip(table.flex[table.pair[:, 0]], table.record, strict=True))
+    of_rod = dict(zip(table.flex[table.pair[:, 0]], table.bending_adr, strict=True))
     return np.array([of_rod[f] for f in table.flex], int)
 
 
@@ -235,10 +242,13 @@ def next_frames(m: Model, d: Data) -> Array:
         new = transport_frames(stored_frames(m, d, tangent, reference_frames(m, d)), tangent, table)
     # Overwrite the frames in the plastic state.
     order = np.arange(m.nplastic)
-    adr = np.concatenate([*(table.adr + k for k in range(6)), table.angle])
+    adr = np.concatenate([*(table.frame_adr + k for k in range(6)), table.twist_adr])
     order[adr] = m.nplastic + np.arange(len(adr))
     return gather_static(
-        concatenate_kinds([d.plastic, *new.tangent.parts, *new.across.parts, new.angle]), order
+        concatenate_kinds(
+            [d.plastic, *new.tangent.parts, *new.director.parts, new.reference_twist]
+        ),
+        order,
     )
 
 

@@ -1,7 +1,7 @@
 """Forces on the points of flexes, and their generalized forces.
 
 A point is a vertex that is fixed to a body, or a node of an interpolated flex; vertices come first.
-An elastic law returns forces on points (`Push`), stiffness matrices between the points of an
+An elastic law returns forces on points (`PointForces`), stiffness matrices between the points of an
 element (`StiffnessBlock`), or matrices between hinges (`HingeBlock`). Generalized forces are summed
 by point and by body before they are mapped to dofs with J' (`wrench_force`).
 `value_and_derivatives`, `stiffness_products` and `dissipation_slope` build Gauss-Newton matrices
@@ -26,7 +26,7 @@ from jaxsim.physics.body.applied_force import wrench_force
 YIELDS_BENT, YIELDS_STRETCHED = 1, 2  # bits of flex_plasticmode
 
 
-class Push(NamedTuple):
+class PointForces(NamedTuple):
     """Forces of one law.
 
     Attributes:
@@ -102,7 +102,7 @@ def plastic_values(plastic: Array, adr: np.ndarray, count: int) -> list[Array]:
 
 
 def generalized_forces(
-    m: Model, d: Data, pushes: list[Push], place: FlexPointState
+    m: Model, d: Data, point_forces: list[PointForces], state: FlexPointState
 ) -> tuple[Array, Array, Array]:
     """Compute the generalized forces of springs, of dampers, and of both, `[nv, *W]` each.
 
@@ -110,9 +110,9 @@ def generalized_forces(
     """
     # Sum forces by point, then forces and torques by body.
     body = np.maximum(np.concatenate([m.flex_vertbodyid, m.flex_nodebodyid]), 0)
-    on_point = group_table(np.concatenate([p.point for p in pushes]), len(body))
+    on_point = group_table(np.concatenate([p.point for p in point_forces]), len(body))
     on_body = group_table(np.where(m.body_weldid[body] > 0, body, -1), m.nbody)
-    arm = place.xpos - gather_static(d.xpos, body)
+    arm = state.xpos - gather_static(d.xpos, body)
     # Points whose forces act only on their own body's dofs.
     direct = _direct(m)
 
@@ -129,7 +129,7 @@ def generalized_forces(
         alone = _slide_force(m, d, on_bodies(own)[0])
         return alone + wrench_force(m, d, *on_bodies(rest), d.xpos)
 
-    springs, dampers = [p.spring for p in pushes], [p.damper for p in pushes]
+    springs, dampers = [p.spring for p in point_forces], [p.damper for p in point_forces]
     both = [s + b for s, b in zip(springs, dampers, strict=True)]
     return force(springs), force(dampers), force(both)
 
@@ -161,9 +161,9 @@ def element_points(x: Vec, table: np.ndarray) -> list[Vec]:
     return [gather_static(x, table[:, k]) for k in range(table.shape[1])]
 
 
-def spring_force(table: np.ndarray, spring: list[Vec], damper: list[Vec]) -> Push:
+def spring_force(table: np.ndarray, spring: list[Vec], damper: list[Vec]) -> PointForces:
     """Return forces on the points of elements `[n, k]`, point by point."""
-    return Push(table.T.ravel(), concat(spring), concat(damper))
+    return PointForces(table.T.ravel(), concat(spring), concat(damper))
 
 
 def value_and_derivatives(function: Callable[[list[Vec]], Any], x: list[Vec]) -> tuple[Any, Any]:
@@ -227,10 +227,10 @@ def gather_element_points(x: Vec, table: np.ndarray) -> Vec:
     return gather_static(x, table.ravel()).map(lambda a: a.reshape(*table.shape, *a.shape[1:]))
 
 
-def element_forces(table: np.ndarray, spring: Vec, damper: Vec) -> Push:
+def element_forces(table: np.ndarray, spring: Vec, damper: Vec) -> PointForces:
     """Return forces `[n, k, *W]` on the points of elements `[n, k]`."""
 
     def flat(v: Vec) -> Vec:
         return v.map(lambda a: a.reshape(table.size, *a.shape[2:]))
 
-    return Push(table.ravel(), flat(spring), flat(damper))
+    return PointForces(table.ravel(), flat(spring), flat(damper))

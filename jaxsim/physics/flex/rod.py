@@ -33,7 +33,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.flex.point_forces import (
     FlexPointState,
-    Push,
+    PointForces,
     StiffnessBlock,
     StrainRow,
     directional_parts,
@@ -77,12 +77,12 @@ def rod_bends(s: Structure) -> list[Bends]:
     return out
 
 
-def rod_forces(m: Model, place: FlexPointState) -> list[Push]:
+def rod_forces(m: Model, state: FlexPointState) -> list[PointForces]:
     """Compute spring and damper forces of bending and torsion on the vertices."""
-    return [_forces(m, group, place) for group in rod_bends(m)]
+    return [_forces(m, group, state) for group in rod_bends(m)]
 
 
-def rod_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
+def rod_stiffness(m: Model, state: FlexPointState) -> list[StiffnessBlock]:
     """Return the stiffness of inner vertices and pairs, with MuJoCo's approximation.
 
     It is the second derivative of the energy by the curvatures, each part where it is positive:
@@ -93,12 +93,12 @@ def rod_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
     In a pair the second one acts only along the rotation of kb about the edge t, t x n; the pair
     adds 2 c / rho^2 for each vertex, and -2 c cos(angle) / (rho_1 rho_2) between both.
     """
-    return [_block(m, group, place) for group in rod_bends(m)]
+    return [_block(m, group, state) for group in rod_bends(m)]
 
 
-def _block(m: Model, group: Bends, place: FlexPointState) -> StiffnessBlock:
+def _block(m: Model, group: Bends, state: FlexPointState) -> StiffnessBlock:
     # Strains and their derivatives by the coordinates of the vertices.
-    k, x = _stiffness(m, group), element_points(place.xpos, group.vert)
+    k, x = _stiffness(m, group), element_points(state.xpos, group.vert)
     now, slope = value_and_derivatives(_rod_strains, x)
     matrix = _springs(k, now, slope) if k.rest_cos_sin is None else _pairs(k, now, slope, x)
     return StiffnessBlock(
@@ -187,9 +187,9 @@ class Stiffness(NamedTuple):
     rest_cos_sin: tuple[Array, Array] | None
 
 
-def _forces(m: Model, group: Bends, place: FlexPointState) -> Push:
+def _forces(m: Model, group: Bends, state: FlexPointState) -> PointForces:
     k = _stiffness(m, group)
-    x, v = element_points(place.xpos, group.vert), element_points(place.velocity, group.vert)
+    x, v = element_points(state.xpos, group.vert), element_points(state.velocity, group.vert)
 
     # Springs: minus the gradient of the energy. Dampers: through the rates of the strains.
     def energy(x: list[Vec]) -> Array:

@@ -64,9 +64,9 @@ def implicit_flexes(m: Model, d: Data) -> Implicit | None:
     # Element matrices of all laws at the current configuration.
     node = node_positions(m, d)
     xpos = concat([d.flexvert_xpos, node])
-    place = FlexPointState(xpos, xpos, element_rotations(m, lattice_elements(m), xpos), d.plastic)
-    blocks = [block for law in _STIFFNESS_LAWS for block in law(m, place)]
-    rods = twist_stiffness(m, d, place)
+    state = FlexPointState(xpos, xpos, element_rotations(m, lattice_elements(m), xpos), d.plastic)
+    blocks = [block for law in _STIFFNESS_LAWS for block in law(m, state)]
+    rods = twist_stiffness(m, d, state)
     blocks += [] if rods is None else [rods[0]]
     if not blocks:
         return None

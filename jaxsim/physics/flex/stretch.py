@@ -27,7 +27,7 @@ from jaxsim.physics.flex.edges import edge_vectors, edge_velocity, flex_edges
 from jaxsim.physics.flex.point_forces import (
     YIELDS_STRETCHED,
     FlexPointState,
-    Push,
+    PointForces,
     StiffnessBlock,
     plastic_values,
     spring_force,
@@ -88,48 +88,48 @@ def _flex_elements(
     # K is symmetric: the upper triangle is stored.
     upper = np.zeros((k, k), int)
     upper[np.triu_indices(k)] = np.arange(k * (k + 1) // 2)
-    place = np.maximum(upper, upper.T)
-    coef = s.flex_stiffnessadr[f] + stiffness_size * np.arange(n)[:, None, None] + place
+    index = np.maximum(upper, upper.T)
+    coef = s.flex_stiffnessadr[f] + stiffness_size * np.arange(n)[:, None, None] + index
     yields = s.flex_plasticmode[f] & YIELDS_STRETCHED
     plastic = s.flex_plasticadr[f] + k * np.arange(n) if yields else np.full(n, -1)
     return np.full(n, f), vert, edge, coef, plastic
 
 
-def stretch_forces(m: Model, place: FlexPointState) -> list[Push]:
+def stretch_forces(m: Model, state: FlexPointState) -> list[PointForces]:
     """Compute the forces of edges and elements on the ends of the edges."""
     table = flex_edges(m)
     if not table.moving.any():
         return []
     # Length and velocity of each edge, with its spring and damper.
-    length, along = edge_vectors(m, place.xpos)
-    speed = edge_velocity(m, place.velocity, along)
+    length, along = edge_vectors(m, state.xpos)
+    speed = edge_velocity(m, state.velocity, along)
     spring, damper = _edge_tension(m, length, speed)
     # Tension of triangles and tetrahedra.
     for group in stretch_simplices(m):
-        more = _edge_tensions(m, group, length, speed, place.plastic)
+        more = _edge_tensions(m, group, length, speed, state.plastic)
         spring, damper = spring + more[0], damper + more[1]
     # Tension along the edges, equal and opposite at the ends.
     pull, drag = along.scale(spring), along.scale(damper)
     return [spring_force(table.vert, [pull, -pull], [drag, -drag])]
 
 
-def stretch_stiffness(m: Model, place: FlexPointState) -> list[StiffnessBlock]:
+def stretch_stiffness(m: Model, state: FlexPointState) -> list[StiffnessBlock]:
     """Return 2 D' K D of each element, with D half the derivative of s, and tension stiffness.
 
     Compressed edges are omitted from the tension (geometric) stiffness, where they would be
     negative.
     """
-    return [_block(m, group, place) for group in stretch_simplices(m)]
+    return [_block(m, group, state) for group in stretch_simplices(m)]
 
 
-def _block(m: Model, group: StretchSimplices, place: FlexPointState) -> StiffnessBlock:
+def _block(m: Model, group: StretchSimplices, state: FlexPointState) -> StiffnessBlock:
     n, k = group.edge.shape
     corner = group.vert.shape[1]
     # Incidence of edges and vertices, and edge vectors.
     ends = np.array(_ELEMENT_EDGES[corner - 1])
     sign = np.zeros((k, corner))
     sign[np.arange(k), ends[:, 0]], sign[np.arange(k), ends[:, 1]] = 1, -1
-    first, last = (gather_static(place.xpos, group.vert[:, ends[:, i]].ravel()) for i in range(2))
+    first, last = (gather_static(state.xpos, group.vert[:, ends[:, i]].ravel()) for i in range(2))
     along = first - last
     worlds = along.x.shape[1:]
     K = _coefficients(m, group)
@@ -137,7 +137,7 @@ def _block(m: Model, group: StretchSimplices, place: FlexPointState) -> Stiffnes
     rest = gather_static(m.flexedge_length0, group.edge.ravel())
     s = (along.dot(along) - rest * rest).reshape(n, k, *worlds)
     if (group.plastic >= 0).any():
-        s = s - jnp.stack(plastic_values(place.plastic, group.plastic, k), axis=1)
+        s = s - jnp.stack(plastic_values(state.plastic, group.plastic, k), axis=1)
     # Geometric stiffness of edges under tension.
     tension = jnp.maximum(jnp.sum(K * s[:, None], axis=2), 0)
     # Material stiffness D' K D.

@@ -8,12 +8,13 @@ curvature binormal kb (rod.py), its components in the material frames of both ed
     E = sum over vertices of 1/2 sum_j (kappa_j - kappa0)' K (kappa_j - kappa0) + k tau^2
 
 with kappa0 that of the rest pose. Forces are the gradient of E, by automatic differentiation
-through the transport from the fixed frames of the last step; torques act on the hinges theta, on
-clamped edges on the body. Dampers, in proportion to the stiffness, resist the rates of tau and of
-|kb|; for |kb| the weak axis of a box section counts with sqrt(k1 k2).
+through the transport from the fixed frames of the last step:
 
-Names: `held` are the stored frames, `seen` the kappa_j of both edges, `pose` the rest pose, `theta`
-the hinge angles, `spin` their rates.
+    x, theta -> t_j -> u_j, m (transport_frames) -> f_j, g_j -> kappa_j, tau (_rod_strains) -> E
+
+Torques act on the hinges theta, on clamped edges on the body. Dampers, in proportion to the
+stiffness, resist the rates of tau and of |kb|; for |kb| the weak axis of a box section counts with
+sqrt(k1 k2).
 """
 
 from functools import partial
@@ -45,7 +46,7 @@ from jaxsim.physics.flex.frames import (
 from jaxsim.physics.flex.point_forces import (
     FlexPointState,
     HingeBlock,
-    Push,
+    PointForces,
     StiffnessBlock,
     StrainRow,
     directional_parts,
@@ -58,10 +59,10 @@ from jaxsim.physics.flex.point_forces import (
 from jaxsim.physics.flex.rod import curvature_binormal
 
 
-class Twisted(NamedTuple):
+class RodForces(NamedTuple):
     """Result: forces on the vertices, generalized torques `[nv, *W]` each, and current frames."""
 
-    push: Push
+    on_vertices: PointForces
     spring: Array
     damper: Array
     frames: Frames
@@ -71,58 +72,77 @@ class Material(NamedTuple):
     """Coefficients of the inner vertices, `[k, *W]` each.
 
     Attributes:
-      weak, strong: bending stiffness along both axes of the cross-section.
-      twist: torsional stiffness.
-      rest: rest curvature along both axes.
+      weak, strong: bending stiffness K along both axes of the cross-section.
+      twist: torsional stiffness k.
+      kappa0: rest curvature along both axes.
     """
 
     weak: Array
     strong: Array
     twist: Array
-    rest: tuple[Array, Array]
+    kappa0: tuple[Array, Array]
 
 
-class RodCurvature(NamedTuple):
-    """Strains of each inner vertex: curvature binormal, kappa_j of both edges, and twist."""
+class RodStrains(NamedTuple):
+    """Strains of each inner vertex: kb, kappa_j of both edges, and tau."""
 
     binormal: Vec
-    seen: list[tuple[Array, Array]]
+    kappa: list[tuple[Array, Array]]
     twist: Array
 
 
-def twist_forces(m: Model, d: Data, place: FlexPointState) -> Twisted | None:
+class _RodState(NamedTuple):
+    """State of all rods.
+
+    Attributes:
+      tangent: current t of each edge, `[n, *W]`.
+      stored: frames of the last step.
+      theta: hinge angles, `[n, *W]`.
+      material: coefficients.
+    """
+
+    tangent: Vec
+    stored: Frames
+    theta: Array
+    material: Material
+
+
+def _rod_state(m: Model, d: Data, xpos: Vec) -> _RodState:
+    table = rod_chains(m)
+    tangent = edge_tangents(xpos, table)
+    rest = reference_frames(m, d)
+    stored = stored_frames(m, d, tangent, rest)
+    return _RodState(tangent, stored, _hinge_angles(m, d, table), _material(m, rest, table))
+
+
+def twist_forces(m: Model, d: Data, state: FlexPointState) -> RodForces | None:
     """Compute spring and damper forces of bending and torsion; None: no such rods."""
     table = rod_chains(m)
     if not len(table.flex):
         return None
-    # Frames at the last step, hinge angles and material coefficients.
-    ends = element_points(place.xpos, table.vert)
-    tangent = edge_tangents(place.xpos, table)
-    pose = reference_frames(m, d)
-    held = stored_frames(m, d, tangent, pose)
-    theta = _angles(m, d, table)
-    material = _material(m, pose, table)
+    ends = element_points(state.xpos, table.vert)
+    tangent, stored, theta, material = _rod_state(m, d, state.xpos)
 
     # Springs: gradient of the energy by vertices and hinge angles.
     def energy(ends: list[Vec], theta: Array) -> Array:
-        return jnp.sum(_energy(material, _twist_geometry(held, ends, theta, table)))
+        return jnp.sum(_energy(material, _rod_strains(stored, ends, theta, table)))
 
-    slope, turning = jax.grad(energy, (0, 1))(ends, theta)
+    dE_dx, dE_dtheta = jax.grad(energy, (0, 1))(ends, theta)
     # Dampers: Rayleigh dissipation of the strain rates.
-    now = transport_frames(held, tangent, table)
-    spin = _twist_rates(m, d, tangent, table)
-    drag, dragging = _damping(m, material, now, (ends, theta), (place, spin), table)
-    push = spring_force(table.vert, [-s for s in slope], [-s for s in drag])
-    return Twisted(
-        push,
-        _generalized(m, d, table, tangent, -turning),
-        _generalized(m, d, table, tangent, -dragging),
+    now = transport_frames(stored, tangent, table)
+    theta_dot = _hinge_rates(m, d, tangent, table)
+    drag, drag_theta = _damping(m, material, now, (ends, theta), (state, theta_dot), table)
+    on_vertices = spring_force(table.vert, [-g for g in dE_dx], [-g for g in drag])
+    return RodForces(
+        on_vertices,
+        _generalized(m, d, table, tangent, -dE_dtheta),
+        _generalized(m, d, table, tangent, -drag_theta),
         now,
     )
 
 
 def twist_stiffness(
-    m: Model, d: Data, place: FlexPointState
+    m: Model, d: Data, state: FlexPointState
 ) -> tuple[StiffnessBlock, HingeBlock] | None:
     """Return the stiffness of vertices, and of hinges, with MuJoCo's approximation.
 
@@ -134,22 +154,24 @@ def twist_stiffness(
     table = rod_chains(m)
     if not len(table.flex):
         return None
-    tangent, pose = edge_tangents(place.xpos, table), reference_frames(m, d)
-    held, theta = stored_frames(m, d, tangent, pose), _angles(m, d, table)
-    material = _material(m, pose, table)
+    _, stored, theta, material = _rod_state(m, d, state.xpos)
+    # Treat each inner vertex as a rod of its own: k first edges, then k second ones.
     k = len(table.pair)
     both = table.pair.T.ravel()
-    # each inner vertex as a rod of its own
-    alone = table._replace(pair=np.arange(2 * k).reshape(2, k).T)
-    frames = Frames(gather_static(held.tangent, both), gather_static(held.across, both), held.angle)
+    separate = table._replace(pair=np.arange(2 * k).reshape(2, k).T)
+    frames = Frames(
+        gather_static(stored.tangent, both),
+        gather_static(stored.director, both),
+        stored.reference_twist,
+    )
     angle = gather_static(theta, both)
     vert = np.stack([*table.vert[table.pair[:, 0]].T, table.vert[table.pair[:, 1], 1]], axis=1)
 
     # Differentiate the strains of each inner vertex by its three points.
-    def shape(p: list[Vec]) -> RodCurvature:
-        return _twist_geometry(frames, [concat(p[:2]), concat(p[1:])], angle, alone)
+    def strains(p: list[Vec]) -> RodStrains:
+        return _rod_strains(frames, [concat(p[:2]), concat(p[1:])], angle, separate)
 
-    now, slope = value_and_derivatives(shape, element_points(place.xpos, vert))
+    now, slope = value_and_derivatives(strains, element_points(state.xpos, vert))
     flex = table.flex[table.pair[:, 0]]
     points = StiffnessBlock(
         flex,
@@ -158,19 +180,19 @@ def twist_stiffness(
         stiffness_products(_dampers(material, now, slope)),
         stiffness_products([(2 * material.twist, slope.twist)]),
     )
-    return points, _hinge_forces(material, now, flex, table)
+    return points, _hinge_stiffness(material, now, flex, table)
 
 
-def _bending(k: Material, slope: RodCurvature) -> list[StrainRow]:
+def _bending(k: Material, slope: RodStrains) -> list[StrainRow]:
     pairs = (
         (weight, a)
-        for seen in slope.seen
-        for weight, a in zip((k.weak, k.strong), seen, strict=True)
+        for kappa in slope.kappa
+        for weight, a in zip((k.weak, k.strong), kappa, strict=True)
     )
     return list(pairs)
 
 
-def _dampers(k: Material, now: RodCurvature, change: RodCurvature) -> list[StrainRow]:
+def _dampers(k: Material, now: RodStrains, change: RodStrains) -> list[StrainRow]:
     """Return what the dampers resist in a change of the strains, with weights.
 
     At a straight vertex the direction of the curvature is undefined: it resists along both axes.
@@ -178,17 +200,17 @@ def _dampers(k: Material, now: RodCurvature, change: RodCurvature) -> list[Strai
     # Curvature: along its direction; straight vertices along both axes.
     unit, stiff, bent, equal = _curvature_derivative(k, now)
     rows = [(jnp.where(bent, stiff, 0), directional_parts(unit, change.binormal))]
-    for f, g in change.seen:
+    for f, g in change.kappa:
         rows += [(jnp.where(bent, 0, equal), f), (jnp.where(bent, 0, k.strong), g)]
     return [*rows, (2 * k.twist, change.twist)]
 
 
-def _hinge_forces(k: Material, now: RodCurvature, flex: np.ndarray, table: Chains) -> HingeBlock:
+def _hinge_stiffness(k: Material, now: RodStrains, flex: np.ndarray, table: Chains) -> HingeBlock:
     own = []
     # Second derivative of each edge's curvature energy by its angle, projected to >= 0.
-    for f, g in now.seen:
-        weak = k.weak * (g * g - (f - k.rest[0]) * f)
-        strong = k.strong * (f * f - (g - k.rest[1]) * g)
+    for f, g in now.kappa:
+        weak = k.weak * (g * g - (f - k.kappa0[0]) * f)
+        strong = k.strong * (f * f - (g - k.kappa0[1]) * g)
         own.append(jnp.maximum(weak + strong, 0))
     # Twist couples both hinges.
     twist = jnp.broadcast_to(2 * k.twist, now.twist.shape)
@@ -199,39 +221,39 @@ def _hinge_forces(k: Material, now: RodCurvature, flex: np.ndarray, table: Chain
     return HingeBlock(flex, table.dof[table.pair], spring, damper)
 
 
-def _twist_geometry(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> RodCurvature:
+def _rod_strains(frames: Frames, ends: list[Vec], theta: Array, table: Chains) -> RodStrains:
     # Transport the frames to the current tangents, and rotate them by theta.
     edge = ends[1] - ends[0]
     tangent = edge.normalize()
     here = transport_frames(frames, tangent, table)
-    f = rotate_about(here.across, tangent, theta)
+    f = rotate_about(here.director, tangent, theta)
     g = tangent.cross(f)
     # Curvature in both material frames, and twist.
     first, second = table.pair.T
     kb = curvature_binormal(gather_static(edge, first), gather_static(edge, second))
-    seen = [(kb.dot(gather_static(f, j)), kb.dot(gather_static(g, j))) for j in (first, second)]
-    return RodCurvature(
-        kb, seen, gather_static(theta, second) - gather_static(theta, first) + here.angle
+    kappa = [(kb.dot(gather_static(f, j)), kb.dot(gather_static(g, j))) for j in (first, second)]
+    return RodStrains(
+        kb, kappa, gather_static(theta, second) - gather_static(theta, first) + here.reference_twist
     )
 
 
-def _energy(k: Material, shape: RodCurvature) -> Array:
-    energy = k.twist * shape.twist * shape.twist
-    for along in shape.seen:
-        for stiff, now, rest0 in zip((k.weak, k.strong), along, k.rest, strict=True):
+def _energy(k: Material, strains: RodStrains) -> Array:
+    energy = k.twist * strains.twist * strains.twist
+    for along in strains.kappa:
+        for stiff, now, rest0 in zip((k.weak, k.strong), along, k.kappa0, strict=True):
             energy = energy + 0.5 * stiff * (now - rest0) ** 2
     return energy
 
 
-def _material(m: Model, pose: Rest, table: Chains) -> Material:
+def _material(m: Model, rest: Rest, table: Chains) -> Material:
     weak, more, size, twist = (
-        gather_static(m.flex_bending, table.record + i) for i in (4, 5, 6, 8)
+        gather_static(m.flex_bending, table.bending_adr + i) for i in (4, 5, 6, 8)
     )
     first, second = table.pair.T
     # Rest curvature in the frame of the second edge; straight rods have none.
-    kb = curvature_binormal(gather_static(pose.edge, first), gather_static(pose.edge, second))
-    f = gather_static(pose.across, second)
-    g = gather_static(pose.tangent, second).cross(f)
+    kb = curvature_binormal(gather_static(rest.edge, first), gather_static(rest.edge, second))
+    f = gather_static(rest.director, second)
+    g = gather_static(rest.tangent, second).cross(f)
     bent = size > 0
     return Material(
         weak,
@@ -241,11 +263,11 @@ def _material(m: Model, pose: Rest, table: Chains) -> Material:
     )
 
 
-def _angles(m: Model, d: Data, table: Chains) -> Array:
+def _hinge_angles(m: Model, d: Data, table: Chains) -> Array:
     """Return theta of each edge: its hinge angle relative to the rest pose."""
     dof = np.maximum(table.dof, 0)
-    place = m.jnt_qposadr[m.dof_jntid[dof]]
-    angle = gather_static(d.qpos - m.qpos0, place)
+    adr = m.jnt_qposadr[m.dof_jntid[dof]]
+    angle = gather_static(d.qpos - m.qpos0, adr)
     return jnp.where(column(table.dof >= 0, angle), angle, 0)
 
 
@@ -254,10 +276,10 @@ def material_axis(m: Model, d: Data) -> Vec:
     table = rod_chains(m)
     tangent = edge_tangents(d.flexvert_xpos, table)
     here = transport_frames(stored_frames(m, d, tangent, reference_frames(m, d)), tangent, table)
-    return rotate_about(here.across, tangent, _angles(m, d, table))
+    return rotate_about(here.director, tangent, _hinge_angles(m, d, table))
 
 
-def _twist_rates(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
+def _hinge_rates(m: Model, d: Data, tangent: Vec, table: Chains) -> Array:
     """Return the rate of theta; a clamped edge rotates with its body."""
     hinge = gather_static(d.qvel, np.maximum(table.dof, 0))
     body = gather_static(d.cvel, table.body).rot.dot(tangent)
@@ -269,28 +291,28 @@ def _damping(
 ) -> tuple[list[Vec], Array]:
     """Return minus the damper forces on the ends of the edges, and on theta."""
     # Velocities of the edges' ends.
-    place, spin = rates
-    speed = element_points(place.velocity, table.vert)
+    state, theta_dot = rates
+    speed = element_points(state.velocity, table.vert)
 
-    def shape(ends: list[Vec], theta: Array) -> RodCurvature:
-        return _twist_geometry(frames, ends, theta, table)
+    def strains(ends: list[Vec], theta: Array) -> RodStrains:
+        return _rod_strains(frames, ends, theta, table)
 
     # Strain rates by a JVP, resisted, and mapped back by the VJP.
-    now, back = jax.vjp(shape, *at)
-    rate = jax.jvp(shape, at, (speed, spin))[1]
+    now, back = jax.vjp(strains, *at)
+    rate = jax.jvp(strains, at, (speed, theta_dot))[1]
     resist = gather_static(m.flex_damping, table.flex[table.pair[:, 0]])
     against = dissipation_slope(partial(_dampers, k, now), rate)
     return back(jax.tree.map(lambda a: a * resist, against))
 
 
-def _curvature_derivative(k: Material, now: RodCurvature) -> tuple[Vec, Array, Array, Array]:
+def _curvature_derivative(k: Material, now: RodStrains) -> tuple[Vec, Array, Array, Array]:
     """Return direction, damping weight and existence of the curvature, and sqrt(k1 k2)."""
     # Direction and stiffness against a growth of the curvature.
     size = now.binormal.norm()
     unit = now.binormal.scale(safe_divide(jnp.ones_like(size), size))
     equal = safe_sqrt(k.weak * k.strong)
     stiff = jnp.zeros_like(size)
-    for f, g in now.seen:
+    for f, g in now.kappa:
         share = safe_divide(f * f, f * f + g * g)
         stiff = stiff + equal * share + k.strong * (1 - share)
     return unit, stiff, size > MINVAL, equal

@@ -32,7 +32,7 @@ from jaxsim.physics.flex.lattice import (
 )
 from jaxsim.physics.flex.point_forces import (
     FlexPointState,
-    Push,
+    PointForces,
     element_forces,
     gather_element_points,
 )
@@ -145,7 +145,7 @@ def _middle(normal: int, axis: int, end: int) -> _WallPoint:
     return slow, fast
 
 
-def wall_forces(m: Model, state: FlexPointState) -> list[Push]:
+def wall_forces(m: Model, state: FlexPointState) -> list[PointForces]:
     """Compute the forces of the edges on the nodes of both walls."""
     return [push for group in wall_edges(m) for push in _forces(m, group, state)]
 
@@ -159,7 +159,7 @@ class Normal(NamedTuple):
     area: Array
 
 
-def _forces(m: Model, group: WallEdges, state: FlexPointState) -> list[Push]:
+def _forces(m: Model, group: WallEdges, state: FlexPointState) -> list[PointForces]:
     assert state.rotation is not None  # there are walls
     sides = (group.first, group.second)
     a, b = (

@@ -26,29 +26,29 @@ REST_GAP = 1e-3  # distance at rest, at most their smaller radius [m]
 _BOX_PAIR_FACTOR = 4  # capacity for pairs with near boxes, as a multiple of that for near pairs
 
 
-class Near(NamedTuple):
+class NearPairs(NamedTuple):
     """Near pairs of one grid, `[capacity, *W]`.
 
     Attributes:
       pair: indices in the grid, ascending, int.
       there: mask of used slots, bool.
       gap: their gaps.
-      lost: number of pairs dropped for lack of capacity, int `[1, *W]`.
+      dropped: number of pairs dropped for lack of capacity, int `[1, *W]`.
     """
 
     pair: jax.Array
     there: jax.Array
     gap: Gap
-    lost: jax.Array
+    dropped: jax.Array
 
 
-def detect_near_pairs(scene: IpcScene, grid: PairGrid, x: Vec, way: Vec) -> Near:
-    """Return the pairs that are near at x, or may come near during a motion `way` from there."""
+def detect_near_pairs(scene: IpcScene, grid: PairGrid, x: Vec, motion: Vec) -> NearPairs:
+    """Return the pairs that are near at x, or may come near during a motion `motion` from there."""
     # Broad phase on boxes.
-    apart, reach = _boxes_apart(scene, grid, x, way.norm())
-    meets = column(grid.meets, way.x)
+    apart, reach = _boxes_apart(scene, grid, x, motion.norm())
+    meets = column(grid.meets, motion.x)
     number, wide = grid.meets.size, min(grid.meets.size, _BOX_PAIR_FACTOR * grid.capacity)
-    shape = (number, *way.x.shape[1:])
+    shape = (number, *motion.x.shape[1:])
     close = ((apart <= reach) & meets).reshape(shape)
     # Materialize: fused consumers would recompute the box distances.
     close, flat = lax.optimization_barrier((close, apart.reshape(shape)))
@@ -56,14 +56,14 @@ def detect_near_pairs(scene: IpcScene, grid: PairGrid, x: Vec, way: Vec) -> Near
     pair, there, left_out = _select_nearest(close, flat, wide)
     found = compute_gaps(scene, grid, pair, x)
     there = there & (
-        found.dist < _detection_gap(scene, grid, found) + closing_bound(grid, found, way)
+        found.dist < _detection_gap(scene, grid, found) + closing_bound(grid, found, motion)
     )
     # A pair of shells at distance 0 has no normal; fixed geoms have a signed distance.
     if grid.type is None:
         there = there & ((found.dist > 0) | _fixed(scene, found))
-    place, filled, lost = _select_nearest(there, found.dist, grid.capacity)
+    place, filled, dropped = _select_nearest(there, found.dist, grid.capacity)
     pair, found = gather((pair, found), place)
-    return Near(jnp.where(filled, pair, 0), filled, found, left_out + lost)
+    return NearPairs(jnp.where(filled, pair, 0), filled, found, left_out + dropped)
 
 
 def _select_nearest(mask: Array, dist: Array, capacity: int) -> tuple[Array, Array, Array]:
@@ -96,10 +96,10 @@ def _detection_gap(scene: IpcScene, grid: PairGrid, found: Gap) -> Array:
     return sum(thick) + detection_band(scene, found, _MAX_BAND)
 
 
-def closing_bound(grid: PairGrid, found: Gap, way: Vec) -> Array:
+def closing_bound(grid: PairGrid, found: Gap, motion: Vec) -> Array:
     """Bound the decrease of each gap during a motion of the points, `[n, *W]`."""
     # Displacement of each point, by side.
-    first, second = split_by_side(grid, [gather(way, p) for p in found.points])
+    first, second = split_by_side(grid, [gather(motion, p) for p in found.points])
     if not second:
         return first[0].norm()
     both = [(a - b).norm() for a in first for b in second]
@@ -150,10 +150,10 @@ def _boxes(scene: IpcScene, items: np.ndarray, x: Vec, length: Array) -> tuple[V
         low = Vec(*map(jnp.minimum, low.parts, c.parts))
         high = Vec(*map(jnp.maximum, high.parts, c.parts))
     # Largest displacement of the corners.
-    way = gather_static(length, items[:, 0])
+    motion = gather_static(length, items[:, 0])
     for k in range(1, items.shape[1]):
-        way = jnp.maximum(way, gather_static(length, items[:, k]))
-    return low, high, gather_static(scene.radius, items[:, 0]) + way
+        motion = jnp.maximum(motion, gather_static(length, items[:, k]))
+    return low, high, gather_static(scene.radius, items[:, 0]) + motion
 
 
 def _geom_boxes(scene: IpcScene, grid: PairGrid) -> tuple[Vec, Vec]:

@@ -1,10 +1,10 @@
 """Signed distances between the two sides of pairs, and their gradients.
 
 A gap is measured between the middle surfaces of shells, without thickness, also to geoms. The
-nearest points minimize the distance, so that their barycentric weights ("shares") contribute
+nearest points minimize the distance, so that changes of their barycentric weights contribute
 nothing to first order (envelope theorem):
 
-    d gap = normal . sum(share_i d x_i)
+    d gap = normal . sum(weight_i d x_i)
 """
 
 from typing import NamedTuple
@@ -32,13 +32,14 @@ class Gap(NamedTuple):
       dist: the gap [m]; for points against geoms negative inside.
       normal: unit vector from the second to the first side.
       points: int, points of the first side and then of the second.
-      shares: weight of each point in the gap; on the first side they sum to 1, on the second to -1.
+      weights: barycentric weight of each point; on the first side they sum to 1, on the second to
+        -1.
     """
 
     dist: jax.Array
     normal: Vec
     points: tuple[jax.Array, ...]
-    shares: tuple[jax.Array, ...]
+    weights: tuple[jax.Array, ...]
 
 
 def compute_gaps(scene: IpcScene, grid: PairGrid, pair: Array, x: Vec) -> Gap:
@@ -66,12 +67,12 @@ def measure_gaps(scene: IpcScene, grid: PairGrid, pairs: "Sides", corner: list[V
             dist, normal = surface.geom_distance_and_normal(grid.type, geom, corner[0])
         return Gap(dist, normal, pairs.points, (jnp.ones_like(dist),))
     # Point against triangle, or edge against edge: nearest points by their weights.
-    shares = _edge_shares(*corner) if grid.kind == "edge_edge" else _corner_shares(*corner)
-    between = weighted_point(shares, tuple(corner))
+    weights = _edge_weights(*corner) if grid.kind == "edge_edge" else _triangle_weights(*corner)
+    between = weighted_point(weights, tuple(corner))
     dist = between.norm()
     apart = dist > MINVAL  # no direction where the points coincide
     normal = between.scale(jnp.where(apart, 1 / jnp.where(apart, dist, 1), 0))
-    return Gap(dist - _corner_radius(scene, pairs.points[0]), normal, pairs.points, shares)
+    return Gap(dist - _corner_radius(scene, pairs.points[0]), normal, pairs.points, weights)
 
 
 class Sides(NamedTuple):
@@ -105,12 +106,12 @@ def _corner_radius(scene: IpcScene, first: Array) -> Array:
     return gather(jnp.where(fixed, scene.radius, 0), first)
 
 
-def _corner_shares(point: Vec, *corner: Vec) -> tuple[Array, ...]:
-    shares = nearest_shares(point, corner)
-    return (jnp.ones_like(shares[0]), *(-s for s in shares))
+def _triangle_weights(point: Vec, *corner: Vec) -> tuple[Array, ...]:
+    weights = nearest_shares(point, corner)
+    return (jnp.ones_like(weights[0]), *(-s for s in weights))
 
 
-def _edge_shares(a0: Vec, a1: Vec, b0: Vec, b1: Vec) -> tuple[Array, ...]:
+def _edge_weights(a0: Vec, a1: Vec, b0: Vec, b1: Vec) -> tuple[Array, ...]:
     """Compute the weights of the nearest points of two segments.
 
     Ericson, *Real-Time Collision Detection*, section 5.1.9. Parallel edges take the first end of

@@ -61,9 +61,9 @@ def hull_distance_and_normal(of: TriangleHulls, geom: PlacedGeoms, x: Vec) -> tu
     top = jnp.argmax(height, axis=0)
     inside = jnp.max(height, axis=0) <= 0
     # Outside, the distance is that of the nearest triangle.
-    way = point - nearest_on_triangle(point, corner)
-    near = jnp.argmin(way.dot(way), axis=0)
-    away = way.map(lambda a: _gather_entry(a, near))
+    motion = point - nearest_on_triangle(point, corner)
+    near = jnp.argmin(motion.dot(motion), axis=0)
+    away = motion.map(lambda a: _gather_entry(a, near))
     normal = select_where(inside, out.map(lambda a: _gather_entry(a, top)), away.normalize())
     dist = jnp.where(inside, _gather_entry(height, top), away.norm())
     return dist, geom.rot @ normal

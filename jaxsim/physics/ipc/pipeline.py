@@ -20,15 +20,15 @@ from jaxsim.model.model import Model
 from jaxsim.physics.constraint.efc.row_list import list_rows
 from jaxsim.physics.constraint.rows import RowBlock
 from jaxsim.physics.integrate.system import smooth_system
-from jaxsim.physics.ipc.multipliers import OfVertices, begin_pairs
+from jaxsim.physics.ipc.multipliers import VertexMultipliers, begin_pairs
 from jaxsim.physics.ipc.scene import IpcScene, make_scene
 from jaxsim.physics.ipc.step import (
-    Answer,
     IpcIterate,
+    SolveStep,
     run_iterations,
-    settle_pairs,
     solve_with_pairs,
     step_fraction,
+    update_pairs,
 )
 from jaxsim.physics.sensor.sensor import sensor_acc
 from jaxsim.physics.solver.constraint_force import list_contact_forces
@@ -67,8 +67,8 @@ def solve_without_penetration(m: Model, d: Data) -> Data:
     # Iterate without derivatives.
     fixed = lax.stop_gradient((d, p, settings))
     with not_differentiated():
-        answer = partial(_solve_with_rows, *fixed[1:], method)
-        end = run_iterations(of.fixed(), fixed[0], answer)
+        solve = partial(_solve_with_rows, *fixed[1:], method)
+        end = run_iterations(of.fixed(), fixed[0], solve)
     end = lax.stop_gradient(end)
     # Under differentiation repeat the last iteration from the fixed state before it.
     if is_differentiated():
@@ -79,11 +79,12 @@ def solve_without_penetration(m: Model, d: Data) -> Data:
         qacc=acc,
         qfrc_constraint=p.force_at(acc) + end.force,
         solver_niter=end.niter,
-        flexvert_lambda=end.vertices.force,
+        flexvert_lambda=end.vertices.multiplier,
         flexvert_conage=end.vertices.age,
         forces=p.row_forces(acc) if m.lists_row_forces and not d.rows.empty else None,
     )
-    d = count_warning(d, WarningType.CONTACTFULL, Trouble(end.lost > 0, of.plan.rows + end.lost))
+    wanted = of.plan.rows + end.dropped
+    d = count_warning(d, WarningType.CONTACTFULL, Trouble(end.dropped > 0, wanted))
     d = system.add_gyroscopic_forces(m, d)
     d = list_contact_forces(d) if m.lists_contact_forces else d
     return sensor_acc(m, list_rows(m, d))
@@ -112,17 +113,17 @@ def _solve_with_rows(
     return found.qacc, push, jnp.asarray(found.niter)
 
 
-def _last_iteration(of: IpcScene, d: Data, answer: Answer, end: IpcIterate) -> IpcIterate:
+def _last_iteration(of: IpcScene, d: Data, solve: SolveStep, end: IpcIterate) -> IpcIterate:
     """Recompute the last iteration, differentiably."""
     # In the first iteration the multipliers come from the vertices.
-    vertices, first = OfVertices(d.flexvert_lambda, d.flexvert_conage), end.iteration == 1
-    pushes = []
-    for grid, p in zip(of.plan.grids, end.pushes, strict=True):
+    vertices, first = VertexMultipliers(d.flexvert_lambda, d.flexvert_conage), end.iteration == 1
+    pairs = []
+    for grid, p in zip(of.plan.grids, end.pairs, strict=True):
         new = begin_pairs(vertices, grid, p.pair, p.there)
-        pushes.append(p._replace(force=jnp.where(first, new.force, p.force)))
+        pairs.append(p._replace(multiplier=jnp.where(first, new.multiplier, p.multiplier)))
     # Solve again, and repeat multiplier update and advancement.
-    found = solve_with_pairs(of, d, answer, end.last, pushes, end.acc)
+    found = solve_with_pairs(of, d, solve, end.last, pairs, end.acc)
     w = d.qvel + of.h * found.acc
-    _, after = settle_pairs(of, found, pushes, end.before, w - end.last)
-    part = step_fraction(of, end.share, w)
+    _, after = update_pairs(of, found, pairs, end.before, w - end.last)
+    part = step_fraction(of, end.fraction, w)
     return end._replace(free=end.last + part * (w - end.last), force=found.force, vertices=after)

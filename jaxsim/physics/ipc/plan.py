@@ -5,8 +5,17 @@ with each other, with themselves and with fixed geoms; no other part of the engi
 contacts.
 
 Points are the vertices of all flexes, followed by the corners of fixed geoms. A grid is the
-Cartesian product of two lists of items, with a mask: points with triangles, edges with edges,
-points with geoms.
+Cartesian product of two lists of items, with a mask (`meets`) of those that can touch: points with
+triangles, edges with edges, points with geoms. A pair is its flat, row-major index. For a shell of
+one quad, vertices 0 to 3, over a box with the corners 4 to 11:
+
+    vertex_triangle     [0 1 2]  [1 3 2]           pair 4 = row 2, column 0: vertex 2 with [0 1 2],
+    0                      -        x              of which it is a corner: masked
+    1                      -        -
+    2                      -        -
+    3                      x        -
+    4 (a corner)           x        x              pair 9 = row 4, column 1: corner 4 with [1 3 2]
+    ...
 """
 
 from typing import NamedTuple

@@ -31,7 +31,7 @@ from jaxsim.physics.constraint.cost import OneSided
 from jaxsim.physics.constraint.rows import RowBlock
 from jaxsim.physics.ipc.broadphase import REST_GAP, detection_band
 from jaxsim.physics.ipc.gap import Gap
-from jaxsim.physics.ipc.multipliers import FADE_FACTOR, Pushes, fade_count
+from jaxsim.physics.ipc.multipliers import FADE_FACTOR, ActivePairs, fade_count
 from jaxsim.physics.ipc.scene import IpcScene
 from jaxsim.physics.passive.contact import FREQUENCY_SQUARED, NO_MASS
 from jaxsim.transforms.derivative_context import is_differentiated
@@ -47,12 +47,12 @@ class LinearGaps(NamedTuple):
 
     Attributes:
       gap: the gaps there.
-      over: gap less the gap at rest [m].
+      c: gap less the gap at rest [m].
       stiffness: mu [N/m].
     """
 
     gap: Gap
-    over: jax.Array
+    c: jax.Array
     stiffness: jax.Array
 
 
@@ -103,17 +103,17 @@ def linearize_gaps(scene: IpcScene, found: Gap) -> LinearGaps:
     return LinearGaps(found, found.dist - detection_band(scene, found, REST_GAP), stiffness)
 
 
-def predicted_gaps(of: LinearGaps, way: Vec) -> Array:
+def predicted_gaps(of: LinearGaps, motion: Vec) -> Array:
     """Predict the gaps less those at rest after a motion of the points, `[capacity, *W]` [m]."""
     # Add the normal displacement of each point, by its weight.
-    over = of.over
-    for point, share in zip(of.gap.points, of.gap.shares, strict=True):
-        over = over + share * of.gap.normal.dot(gather(way, point))
-    return over
+    c = of.c
+    for point, share in zip(of.gap.points, of.gap.weights, strict=True):
+        c = c + share * of.gap.normal.dot(gather(motion, point))
+    return c
 
 
 def ipc_rows(
-    scene: IpcScene, all: list[LinearGaps], pushes: list[Pushes], speed: Array, way: Vec
+    scene: IpcScene, all: list[LinearGaps], pairs: list[ActivePairs], speed: Array, motion: Vec
 ) -> tuple[RowBlock, Array]:
     """Build the constraint rows of the pairs, and the mask of pairs that have a row, `[n, *W]`.
 
@@ -121,16 +121,16 @@ def ipc_rows(
 
     Args:
       scene: the scene of the step.
-      all, pushes: gaps and multipliers of each grid.
+      all, pairs: gaps and multipliers of each grid.
       speed: v - wf, `[nv, *W]`.
-      way: motion of the points without active pairs.
+      motion: motion of the points without active pairs.
     """
     # Select the deepest pairs up to the row capacity, and gather them from all grids.
-    there = jnp.concatenate([p.there for p in pushes])
+    there = jnp.concatenate([p.there for p in pairs])
     size = min(scene.plan.rows, len(there))
     deep = [
-        jnp.minimum(of.over, predicted_gaps(of, way)) - p.force / of.stiffness
-        for of, p in zip(all, pushes, strict=True)
+        jnp.minimum(of.c, predicted_gaps(of, motion)) - p.multiplier / of.stiffness
+        for of, p in zip(all, pairs, strict=True)
     ]
     kept = select_deepest(there, jnp.concatenate(deep), size)
     place, _ = compact_true(kept, np.arange(len(there)), size)
@@ -138,38 +138,38 @@ def ipc_rows(
         (
             *_pad_to_four_points(of),
             of.gap.normal,
-            of.over - p.force / of.stiffness,
+            of.c - p.multiplier / of.stiffness,
             _row_stiffness(of, p),
         )
-        for of, p in zip(all, pushes, strict=True)
+        for of, p in zip(all, pairs, strict=True)
     ]
     joined = jax.tree.map(lambda *a: jnp.concatenate(a), *parts)
-    points, shares, normal, over, stiff = gather(joined, place)
+    points, weights, normal, c, stiff = gather(joined, place)
     count = jnp.sum(there, axis=0, keepdims=True, dtype=jnp.int32)
     filled = column(np.arange(size, dtype=np.int32), count) < count
     # Jacobian of the gaps, and reference acceleration from the residual above.
-    J = scene.gap_jacobian(points, shares, normal)
+    J = scene.gap_jacobian(points, weights, normal)
     J = jnp.where(filled[:, None], J, 0)
     # Rows of one world, or of a batch, up to the last used one.
     whole = is_differentiated() or not platform().chunks
     used = None if whole else jnp.minimum(jnp.max(count), size)
     jacobian, h = PairJacobian(J, used), scene.h
     D = jnp.where(filled, h * h * stiff, 0)
-    aref = -(over / (h * h) + jacobian.times(speed) / h)
+    aref = -(c / (h * h) + jacobian.times(speed) / h)
     one = jnp.ones_like(D)
     kind = ConstraintType.CONTACT_FRICTIONLESS
     return RowBlock(kind, (), jacobian, OneSided(D), jnp.where(filled, aref, 0), one, one), kept
 
 
-def _row_stiffness(of: LinearGaps, p: Pushes) -> Array:
-    return of.stiffness * FADE_FACTOR ** fade_count(p.age).astype(of.over.dtype)
+def _row_stiffness(of: LinearGaps, p: ActivePairs) -> Array:
+    return of.stiffness * FADE_FACTOR ** fade_count(p.age).astype(of.c.dtype)
 
 
 def _pad_to_four_points(of: LinearGaps) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """Pad to four points and weights; missing ones repeat the first with weight 0."""
     spare = 4 - len(of.gap.points)
-    none = jnp.zeros_like(of.over)
+    none = jnp.zeros_like(of.c)
     return (
         (*of.gap.points, *(of.gap.points[0],) * spare),
-        (*of.gap.shares, *(none,) * spare),
+        (*of.gap.weights, *(none,) * spare),
     )

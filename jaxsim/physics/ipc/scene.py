@@ -63,20 +63,20 @@ class IpcScene(NamedTuple):
         return self.start + self.displacement(w)
 
     def gap_jacobian(
-        self, points: tuple[Array, ...], shares: tuple[Array, ...], normal: Vec
+        self, points: tuple[Array, ...], weights: tuple[Array, ...], normal: Vec
     ) -> Array:
         """Compute the Jacobian of gaps: normal speed per unit speed of the dofs, `[n, nv, *W]`.
 
         Args:
           points: int `[n, *W]` each.
-          shares: weight of each point, `[n, *W]`.
+          weights: weight of each point, `[n, *W]`.
           normal: unit vectors, `[n, *W]`.
         """
         # Weight of each dof: weighted sum over the points that it moves.
         moves = column(self.plan.moves, self.axis)
         share = sum(
             w[:, None] * _gather_rows(jnp.asarray(moves), p)
-            for w, p in zip(shares, points, strict=True)
+            for w, p in zip(weights, points, strict=True)
         )
         axes = zip(normal.parts, self.axis.parts, strict=True)
         return share * sum(n[:, None] * a[None] for n, a in axes)

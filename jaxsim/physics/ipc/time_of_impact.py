@@ -14,7 +14,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather
 from jaxsim.math import Vec
-from jaxsim.physics.ipc.broadphase import Near, split_by_side
+from jaxsim.physics.ipc.broadphase import NearPairs, split_by_side
 from jaxsim.physics.ipc.gap import measure_gaps, pair_sides
 from jaxsim.physics.ipc.plan import PairGrid
 from jaxsim.physics.ipc.scene import IpcScene
@@ -25,7 +25,7 @@ _MIN_CLOSING_SPEED = 1e-12  # [m]: motion below which a pair does not close
 _GAP_ROUNDING = 1e-9  # relative to the gap: a remaining distance below this ends the iteration
 
 
-class Closing(NamedTuple):
+class Impacts(NamedTuple):
     """Result for pairs, `[n, *W]`.
 
     Attributes:
@@ -37,12 +37,14 @@ class Closing(NamedTuple):
     time: jax.Array
 
 
-def times_of_impact(scene: IpcScene, grid: PairGrid, found: Near, x: Vec, way: Vec) -> Closing:
-    """Compute the times of impact of pairs for a motion `way` of the points from x."""
+def times_of_impact(
+    scene: IpcScene, grid: PairGrid, found: NearPairs, x: Vec, motion: Vec
+) -> Impacts:
+    """Compute the times of impact of pairs for a motion `motion` of the points from x."""
     pairs = pair_sides(grid, found.pair)
-    corner, ways = ([gather(a, p) for p in pairs.points] for a in (x, way))
+    corner, motions = ([gather(a, p) for p in pairs.points] for a in (x, motion))
     # Upper bound of the closing speed; pairs slower than that cannot close.
-    start, speed = found.gap.dist, _speed(scene, grid, found, ways)
+    start, speed = found.gap.dist, _speed(scene, grid, found, motions)
     closes = (
         found.there
         & (speed >= _MIN_CLOSING_SPEED)
@@ -53,7 +55,7 @@ def times_of_impact(scene: IpcScene, grid: PairGrid, found: Near, x: Vec, way: V
     def advance_time(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         number, time, busy = state
         # Move the points to the current time, and advance by the distance left over the speed.
-        there = [c + v.scale(time) for c, v in zip(corner, ways, strict=True)]
+        there = [c + v.scale(time) for c, v in zip(corner, motions, strict=True)]
         remaining = measure_gaps(scene, grid, pairs, there).dist - _REMAINING_GAP_FRACTION * start
         goes = busy & (remaining > _GAP_ROUNDING * start)
         time = jnp.where(goes, time + remaining / jnp.where(goes, speed, 1), time)
@@ -63,10 +65,10 @@ def times_of_impact(scene: IpcScene, grid: PairGrid, found: Near, x: Vec, way: V
     _, time, _ = lax.while_loop(
         lambda s: (s[0] < _MAX_ADVANCEMENT_STEPS) & jnp.any(s[2]), advance_time, state
     )
-    return Closing(closes, jnp.where(closes, time, 1))
+    return Impacts(closes, jnp.where(closes, time, 1))
 
 
-def _speed(scene: IpcScene, grid: PairGrid, found: Near, ways: list[Vec]) -> Array:
+def _speed(scene: IpcScene, grid: PairGrid, found: NearPairs, motions: list[Vec]) -> Array:
     """Bound the speed at which a gap shrinks.
 
     The motion common to two items of one shell is subtracted, since it changes no gap.
@@ -75,12 +77,12 @@ def _speed(scene: IpcScene, grid: PairGrid, found: Near, ways: list[Vec]) -> Arr
     if grid.type is None:
         first, second = split_by_side(grid, found.gap.points)
         flex = jnp.asarray(column(scene.plan.flex, found.gap.dist), jnp.int32)
-        same = (gather(flex, first[0]) == gather(flex, second[0])).astype(ways[0].x.dtype)
-        shared = sum(ways[1:], ways[0]).scale(same / len(ways))
-        ways = [v - shared for v in ways]
+        same = (gather(flex, first[0]) == gather(flex, second[0])).astype(motions[0].x.dtype)
+        shared = sum(motions[1:], motions[0]).scale(same / len(motions))
+        motions = [v - shared for v in motions]
     # Sum over the two sides of the speed of their fastest point.
     fastest = [
-        _most([v.norm() for v in of_side]) for of_side in split_by_side(grid, ways) if of_side
+        _most([v.norm() for v in of_side]) for of_side in split_by_side(grid, motions) if of_side
     ]
     return sum(fastest[1:], fastest[0])
 

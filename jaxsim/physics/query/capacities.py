@@ -62,7 +62,7 @@ def suggest_capacities(m: Model, states: Data, *, spare: float = 1.25) -> Capaci
         raise ValueError(f"spare: expected a factor of at least 1, got {spare}")
     # A copy of the model in which no pair and no contact is dropped.
     plan = collision_layout(m)
-    pairs = max([1, *(len(g.pairs) for g in plan.groups), *map(_max_pairs, plan.soft)])
+    pairs = max([1, *(len(g.pairs) for g in plan.groups), *map(_max_pairs, plan.flex_groups)])
     while True:
         contacts, near = _largest_counts(m, states, pairs)
         if near <= pairs:
@@ -89,23 +89,23 @@ def _largest_counts(m: Model, states: Data, pairs: int) -> tuple[int, int]:
     wide = wide.replace(structure=wide.structure.replace(ncontact=points))
     clusters = (
         g if g.clusters else own
-        for g, own in zip(collision_layout(wide).soft, plan.soft, strict=True)
+        for g, own in zip(collision_layout(wide).flex_groups, plan.flex_groups, strict=True)
     )
-    plan = plan._replace(soft=tuple(clusters))
+    plan = plan._replace(flex_groups=tuple(clusters))
 
     # Run the collision stage alone, and count.
     def counts(d: Data) -> Array:
         native = unpack_record(wide, 0)
         # Bring one state to the stage that collision needs.
         posed = kinematics(native, unpack_record(d, 0))
-        if plan.soft or plan.speculative:
+        if plan.flex_groups or plan.speculative:
             posed = com_pos(native, posed)
-        if plan.soft:
+        if plan.flex_groups:
             posed = flex(native, posed)
         found = collision(native, posed.replace(contact=None))
         # Count the near pairs of each group with the same broad phase.
         reach = contact_reach(native, posed, plan, contact_params(native, plan.pairs))
-        flexes = (m.structure, place_flexes(native, posed)) if plan.soft else None
+        flexes = (m.structure, place_flexes(native, posed)) if plan.flex_groups else None
         near = count_near_pairs(place_collision_geoms(native, posed, plan), reach, plan, flexes)
         largest = jnp.max(jnp.concatenate(near)) if near else jnp.int32(0)
         return jnp.stack([found.ncon[0], largest])

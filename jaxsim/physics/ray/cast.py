@@ -24,7 +24,7 @@ from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.shape import PlacedGeoms, place_geoms
 from jaxsim.physics.ray.local_rays import NO_HIT, LocalRays
 from jaxsim.physics.ray.surfaces import RAY_SURFACES, Surfaces, ray_surfaces
-from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.materialize import materialize_result
 from jaxsim.transforms.platform import platform
 
 CULL_CHUNK_FACTOR = (

@@ -21,7 +21,7 @@ from jaxsim.physics.ray import triangle
 from jaxsim.physics.ray.local_rays import NO_HIT, Hit, LocalRays, gather_by_world
 from jaxsim.physics.ray.plane_box import box_crossings, ray_box
 from jaxsim.transforms.compaction import evaluate_active_lanes
-from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.materialize import materialize_result
 from jaxsim.transforms.platform import platform
 
 BASE_PART, FIRST_WALL_PART, FIRST_TRIANGLE_PART = (

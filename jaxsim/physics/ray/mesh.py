@@ -17,7 +17,7 @@ from jaxsim.physics.ray import triangle
 from jaxsim.physics.ray.local_rays import NO_HIT, Hit, LocalRays, gather_by_world
 from jaxsim.physics.ray.tree import END_OF_TREE, Trees
 from jaxsim.transforms.compaction import evaluate_active_lanes
-from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.materialize import materialize_result
 from jaxsim.transforms.platform import platform
 
 _BOX_ROUNDING_ULPS = 8  # tolerance of box tests, in units of eps

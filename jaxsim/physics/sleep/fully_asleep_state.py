@@ -45,8 +45,8 @@ def stays_fully_asleep(m: Model, d: Data) -> Array:
     def undisturbed() -> Array:
         moved = kinematics(m, d)
         woken = wake_by_equalities(m, moved)
-        tied = jnp.any(woken.tree_asleep < 0)
-        return ~(may_wake_any(m, d, moved) | tied | jnp.any(_near_mocap(m, moved)))
+        wakes_by_equality = jnp.any(woken.tree_asleep < 0)
+        return ~(may_wake_any(m, d, moved) | wakes_by_equality | jnp.any(_near_mocap(m, moved)))
 
     return lax.cond(jnp.all(tree_asleep(d) >= 0), undisturbed, lambda: jnp.zeros((), bool))
 

@@ -13,14 +13,10 @@ from jaxsim.arrays.gather import column
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import CollisionLayout
-from jaxsim.physics.collision.driver import (
-    CandidatePoints,
-    CollisionResult,
-    choose_contacts,
-    has_free_slots,
-)
+from jaxsim.physics.collision.driver import CollisionResult, choose_contacts, has_free_slots
 from jaxsim.physics.collision.flex.contact_bodies import set_contact_bodies
 from jaxsim.physics.collision.params import ContactParams
+from jaxsim.physics.collision.shape import CandidatePoints
 from jaxsim.physics.sleep.cycle import woken_by
 from jaxsim.physics.sleep.incidence import Incidence, body_incidence, surface_incidence
 from jaxsim.physics.sleep.trees import tree_awake
@@ -30,7 +26,7 @@ def wake_by_contacts(
     m: Model,
     d: Data,
     points: CandidatePoints,
-    lost: Array | int,
+    dropped: Array | int,
     params: ContactParams,
     plan: CollisionLayout,
 ) -> tuple[Data, CollisionResult]:
@@ -40,32 +36,33 @@ def wake_by_contacts(
       m: model.
       d: data.
       points: candidate contacts of all geoms.
-      lost: number of pairs dropped for lack of capacity.
+      dropped: number of pairs beyond a budget.
       params: parameters of the candidate pairs.
       plan: plan of the collision stage.
     """
+    may_move = has_free_slots(m)
     # Contacts with at least one awake side wake the other side.
-    one, both = _awake(m, d, plan)
-    free = has_free_slots(m)
-    touching = choose_contacts(_restrict_to_pairs(points, one), lost, params, plan, free)
+    one, _ = _pairs_awake(m, d, plan)
+    touching = choose_contacts(_restrict_to_pairs(points, one), dropped, params, plan, may_move)
     d = d.replace(tree_asleep=_wake_touched(m, d, touching))
     # Final contacts: no side asleep.
-    one, both = _awake(m, d, plan)
-    return d, choose_contacts(_restrict_to_pairs(points, one & both), lost, params, plan, free)
+    one, both = _pairs_awake(m, d, plan)
+    awake = _restrict_to_pairs(points, one & both)
+    return d, choose_contacts(awake, dropped, params, plan, may_move)
 
 
-def _awake(m: Model, d: Data, plan: CollisionLayout) -> tuple[Array, Array]:
+def _pairs_awake(m: Model, d: Data, plan: CollisionLayout) -> tuple[Array, Array]:
     """Return the pairs with an awake side, and those without a sleeping one; `[npairs, *W]`."""
     # Mocap bodies do not keep flexes awake.
     trees = tree_awake(d)
-    soft = plan.pairs.geom2 >= m.ngeom
+    of_flex = plan.pairs.geom2 >= m.ngeom
     sides = [surface_incidence(m).rows(ids) for ids in (plan.pairs.geom1, plan.pairs.geom2)]
-    sides = [Incidence(side.tree, side.always & ~soft) for side in sides]
+    sides = [Incidence(side.tree, side.always & ~of_flex) for side in sides]
     first, second = (side.awake(trees) for side in sides)
     # Static objects do not sleep.
-    still = [column((side.tree[:, 0] < 0) & ~side.always, trees) for side in sides]
-    one, both = first | second, (first | still[0]) & (second | still[1])
-    return one, jnp.where(column(soft, one), one, both) if soft.any() else both
+    static = [column((side.tree[:, 0] < 0) & ~side.always, trees) for side in sides]
+    one, both = first | second, (first | static[0]) & (second | static[1])
+    return one, jnp.where(column(of_flex, one), one, both) if of_flex.any() else both
 
 
 def _restrict_to_pairs(points: CandidatePoints, pairs: Array) -> CandidatePoints:

@@ -2,9 +2,15 @@
 
 MuJoCo's documentation, Programming: Sleeping islands. The sleep state of a world is `tree_asleep`:
 for an awake tree a negative number that counts up to sleep, for a sleeping tree the id of the next
-tree that fell asleep with it, so that these form a cycle. All worlds run the same program: sleeping
-trees are computed along with awake ones, and their results are discarded. Where every tree of every
-world sleeps, stages are traced without what follows from motion (assume_asleep.py).
+tree that fell asleep with it, so that these form a cycle (cycle.py has an example):
+
+    fall_asleep (sleep_islands.py)             the wake_* functions (wake.py, sleeping_contacts.py)
+    -11 -> -10 -> ... -> -1 -> id of the next  ->  -11
+    at rest for ten steps, with its island         disturbed, or coupled to an awake tree
+
+All worlds run the same program: sleeping trees are computed along with awake ones, and their
+results are discarded. Where every tree of every world sleeps, stages are traced without what
+follows from motion (assume_asleep.py).
 """
 
 import jax

@@ -47,9 +47,9 @@ def resting_trees(m: Model, d: Data, tolerance: Array | None = None) -> Array:
         moves = ~(jnp.abs(d.qvel) * m.dof_length < tolerance) & (d.qvel != 0)
     # Forces applied by the user.
     by_dof, by_body = _user_forced(d)
-    stirred = trees_with_objects(m.dof_treeid, moves | by_dof, m.ntree)
-    stirred = stirred | trees_with_objects(m.body_treeid, by_body, m.ntree)
-    return ~stirred & column(_may_rest(m), d.qvel)
+    disturbed = trees_with_objects(m.dof_treeid, moves | by_dof, m.ntree)
+    disturbed = disturbed | trees_with_objects(m.body_treeid, by_body, m.ntree)
+    return ~disturbed & column(_may_rest(m), d.qvel)
 
 
 def _user_forced(d: Data) -> tuple[Array, Array]:
@@ -84,13 +84,13 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
     """
     # Compare poses with those stored, or qpos with qpos0 if none was.
     trees = m.body_treeid
-    stirred = ~resting_trees(m, d)
+    disturbed = ~resting_trees(m, d)
     if before.xpos is not None and before.xquat is not None:
         moved, fresh = _moved_bodies(m, before, d)
-        stirred = stirred | trees_with_objects(trees, moved, m.ntree)
+        disturbed = disturbed | trees_with_objects(trees, moved, m.ntree)
         elsewhere = trees_with_objects(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
-        stirred = stirred | (elsewhere & trees_with_objects(trees, fresh, m.ntree))
-    return d.replace(tree_asleep=wake_trees(tree_asleep(d), stirred))
+        disturbed = disturbed | (elsewhere & trees_with_objects(trees, fresh, m.ntree))
+    return d.replace(tree_asleep=wake_trees(tree_asleep(d), disturbed))
 
 
 def may_wake_any(m: Model, before: Data, d: Data) -> Array:
@@ -144,11 +144,12 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
         return d
     # MuJoCo's order: by tendon.
     tendon = np.concatenate([ids for ids, _ in parts])
-    ties = jnp.concatenate([on for _, on in parts]) & column(two[tendon], d.qpos)
+    couplings = jnp.concatenate([on for _, on in parts]) & column(two[tendon], d.qpos)
     order = np.argsort(tendon, kind="stable")
     ends = tendon_incidence(m).tree[tendon[order], :2].astype(np.int32).T
     first, second = (jnp.asarray(column(tree, d.qpos)) for tree in ends)
-    return d.replace(tree_asleep=woken_by(d.tree_asleep, first, second, gather_static(ties, order)))
+    couplings = gather_static(couplings, order)
+    return d.replace(tree_asleep=woken_by(d.tree_asleep, first, second, couplings))
 
 
 def wake_by_equalities(m: Model, d: Data) -> Data:
@@ -160,8 +161,8 @@ def wake_by_equalities(m: Model, d: Data) -> Data:
     of_flex = np.isin(m.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
     # Constraints between two trees, or a tree and an always-awake object.
     second = (of.tree[:, 1] >= 0) | of.always
-    ties = np.flatnonzero((of.tree[:, 0] >= 0) & second & ~of_flex)
-    d = _wake_by_pairs(m, d, ties) if len(ties) else d
+    couplings = np.flatnonzero((of.tree[:, 0] >= 0) & second & ~of_flex)
+    d = _wake_by_pairs(m, d, couplings) if len(couplings) else d
     flex = np.flatnonzero(second & of_flex)
     return _wake_by_flexes(m, d, flex) if len(flex) else d
 
@@ -178,22 +179,23 @@ def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
             here = gather_static(wanted, np.maximum(tree, 0)) & column(tree >= 0, d.qpos)
             first = jnp.where(here, column(tree.astype(np.int32), d.qpos), first)
         ends.append(first)
-    ties = gather_static(d.eq_active, ids) & (ends[0] >= 0) & (ends[1] >= 0)
-    return d.replace(tree_asleep=woken_by(d.tree_asleep, ends[0], ends[1], ties))
+    couplings = gather_static(d.eq_active, ids) & (ends[0] >= 0) & (ends[1] >= 0)
+    return d.replace(tree_asleep=woken_by(d.tree_asleep, ends[0], ends[1], couplings))
 
 
-def _wake_by_pairs(m: Model, d: Data, ties: np.ndarray) -> Data:
-    of = equality_incidence(m).rows(ties)
+def _wake_by_pairs(m: Model, d: Data, couplings: np.ndarray) -> Data:
+    """Wake the trees of constraints between two trees, or a tree and an always-awake object."""
+    of = equality_incidence(m).rows(couplings)
     # Different sleeping cycles that a constraint couples wake each other.
-    apart = first_trees(d.tree_asleep)
+    cycle = first_trees(d.tree_asleep)
     first, second = (np.maximum(tree, 0) for tree in of.tree[:, :2].T)
-    alone = column(of.tree[:, 1] < 0, d.qpos)
-    differ = (gather_static(apart, first) != gather_static(apart, second)) & ~alone
-    wakes = gather_static(d.eq_active, ties) & (of.awake(tree_awake(d)) | differ)
-    stirred = trees_with_objects(of.tree[:, 0], wakes, m.ntree) | trees_with_objects(
+    single = column(of.tree[:, 1] < 0, d.qpos)
+    differ = (gather_static(cycle, first) != gather_static(cycle, second)) & ~single
+    wakes = gather_static(d.eq_active, couplings) & (of.awake(tree_awake(d)) | differ)
+    disturbed = trees_with_objects(of.tree[:, 0], wakes, m.ntree) | trees_with_objects(
         of.tree[:, 1], wakes, m.ntree
     )
-    return d.replace(tree_asleep=wake_trees(d.tree_asleep, stirred))
+    return d.replace(tree_asleep=wake_trees(d.tree_asleep, disturbed))
 
 
 def _is_set(a: Array) -> Array:

@@ -41,7 +41,7 @@ class _State(NamedTuple):
       at: current point.
       force, g, Mg: J' f, the gradient of the cost, and M^-1 g, `[nv, *W]`.
       v: search direction.
-      niter, busy: iterations done, and islands that have not converged, `[nisland, *W]`.
+      niter, active: iterations done, and islands that have not converged, `[nisland, *W]`.
       log: statistics, or None.
     """
 
@@ -51,9 +51,32 @@ class _State(NamedTuple):
     g: jax.Array
     Mg: jax.Array
     v: jax.Array
-    niter: jax.Array  # `[nisland, *W]`
-    busy: jax.Array
+    niter: jax.Array
+    active: jax.Array
     log: Log | None
+
+
+class _Invariants(NamedTuple):
+    """Quantities that do not change during the iterations.
+
+    Attributes:
+      p, settings, ls_iterations: as in `conjugate_gradients`.
+      islands: the islands.
+      dofs, scale: one-hot table of the dofs, and the scale, of each island.
+      inverse: M^-1.
+    """
+
+    p: ConstraintProblem
+    settings: SolverSettings
+    ls_iterations: int
+    islands: Islands
+    dofs: Array
+    scale: Array
+    inverse: InverseBlocks
+
+    def inner(self, a: Array, b: Array) -> Array:
+        """Return the inner products over the dofs of each island, `[nisland, *W]`."""
+        return sums(self.dofs, a * b)
 
 
 def conjugate_gradients(
@@ -66,67 +89,64 @@ def conjugate_gradients(
     """Return the acceleration after MuJoCo's CG iterations, fewer in islands that converge."""
     assert settings.islands is not None
     islands = settings.islands
-    # Membership of dofs and the scale of each island.
-    dofs, of_dof, scale = islands.dofs, islands.of_dof, islands.scale
-    inverse = p.inverse_inertia()
-
-    def inner(a: Array, b: Array) -> Array:
-        return sums(dofs, a * b)
-
+    dofs, scale, inverse = islands.dofs, islands.scale, p.inverse_inertia()
+    of = _Invariants(p, settings, ls_iterations, islands, dofs, scale, inverse)
     # Start at the warm start or at the unconstrained acceleration; islands without rows stay free.
     smooth = inverse.times(p.smooth)
     start, some = _cheaper_start(p, settings, smooth), islands.rows > 0
-    at = p.point(jnp.where(gather_by_island(some, of_dof), start.x, smooth))
+    at = p.point(jnp.where(gather_by_island(some, islands.of_dof), start.x, smooth))
     force, g, Mg = _preconditioned_gradient(p, inverse, at)
     # An upper bound of the cost above its minimum; islands below the tolerance do not start.
-    gap = jnp.maximum(0, 0.5 * scale * inner(g, Mg))
-    busy = some & (gap >= settings.tolerance)
-
-    def not_converged(s: _State) -> Array:
-        return (s.iteration < iterations) & jnp.any(s.busy)
-
-    def step(s: _State) -> _State:
-        # Line search along v, separately in each island.
-        v = materialize(s.v, s.v)
-        move = Point(v, p.inertia_times(v), materialize(p.times(v), v))
-        length = jnp.sqrt(inner(v, v))
-        line = _search_islands(p, settings, ls_iterations, s.at, move, length)
-        size = jnp.where(s.busy & (length >= MINVAL), line.end.step, 0)
-        moves = size != 0
-        # Advance, and evaluate force, gradient and preconditioned gradient at the new point.
-        at = _step_islands(islands, s.at, move, size)
-        force, g, Mg = _preconditioned_gradient(p, inverse, at)
-
-        # Convergence test by improvement and gradient, as in MuJoCo.
-        improvement, gradient = -scale * line.end.cost, scale * jnp.sqrt(inner(g, g))
-        ends = (improvement > 0) & (improvement < settings.tolerance)
-        ends = ends | (gradient < settings.tolerance)
-        # Conjugate direction with Hager and Zhang's beta.
-        y, My = g - s.g, Mg - s.Mg
-        beta = _beta(inner(v, y), inner(y, My), inner(y, Mg), inner(v, g), length, inner(g, g))
-        v = gather_by_island(beta, of_dof) * v - Mg
-        log = s.log
-        if log is not None:
-            log = log.plus(
-                s.iteration,
-                moves,
-                improvement=improvement,
-                gradient=gradient,
-                **_line_search_stats(line, scale, length),
-                **count_changes(
-                    row_states(p.rows.blocks, at.r), row_states(p.rows.blocks, s.at.r), islands
-                ),
-            )
-        niter = s.niter + moves.astype(jnp.int32)
-        return _State(s.iteration + 1, at, force, g, Mg, v, niter, moves & ~ends, log)
-
-    niter = jnp.zeros(busy.shape, jnp.int32)
+    gap = jnp.maximum(0, 0.5 * scale * of.inner(g, Mg))
+    active = some & (gap >= settings.tolerance)
+    niter = jnp.zeros(active.shape, jnp.int32)
     log = Log.empty(gap, iterations) if records else None
-    first = _State(jnp.int32(0), at, force, g, Mg, -Mg, niter, busy, log)
-    last = lax.while_loop(not_converged, step, first)
+    first = _State(jnp.int32(0), at, force, g, Mg, -Mg, niter, active, log)
+
+    # Iterate until all islands have converged.
+    def not_converged(s: _State) -> Array:
+        return (s.iteration < iterations) & jnp.any(s.active)
+
+    last = lax.while_loop(not_converged, lambda s: _iterate(of, s), first)
     most = jnp.max(last.niter, axis=0, keepdims=True)
     stat = None if last.log is None else last.log.compact_islands(some)
     return ConstraintSolution(last.at.x, smooth, last.force, most, stat=stat)
+
+
+def _iterate(of: _Invariants, s: _State) -> _State:
+    """Perform one iteration: line search, advance, convergence test, next direction."""
+    p, settings, islands, inner = of.p, of.settings, of.islands, of.inner
+    # Line search along v, separately in each island.
+    v = materialize(s.v, s.v)
+    move = Point(v, p.inertia_times(v), materialize(p.times(v), v))
+    length = jnp.sqrt(inner(v, v))
+    line = _search_islands(p, settings, of.ls_iterations, s.at, move, length)
+    step = jnp.where(s.active & (length >= MINVAL), line.end.step, 0)
+    moves = step != 0
+    # Advance, and evaluate force, gradient and preconditioned gradient at the new point.
+    at = _step_islands(islands, s.at, move, step)
+    force, g, Mg = _preconditioned_gradient(p, of.inverse, at)
+    # Convergence test by improvement and gradient, as in MuJoCo.
+    improvement, gradient = -of.scale * line.end.cost, of.scale * jnp.sqrt(inner(g, g))
+    ends = (improvement > 0) & (improvement < settings.tolerance)
+    ends = ends | (gradient < settings.tolerance)
+    # Conjugate direction with Hager and Zhang's beta.
+    y, My = g - s.g, Mg - s.Mg
+    beta = _beta(inner(v, y), inner(y, My), inner(y, Mg), inner(v, g), length, inner(g, g))
+    v = gather_by_island(beta, islands.of_dof) * v - Mg
+    log = s.log
+    if log is not None:
+        rows = p.rows.blocks
+        log = log.plus(
+            s.iteration,
+            moves,
+            improvement=improvement,
+            gradient=gradient,
+            **_line_search_stats(line, of.scale, length),
+            **count_changes(row_states(rows, at.r), row_states(rows, s.at.r), islands),
+        )
+    niter = s.niter + moves.astype(jnp.int32)
+    return _State(s.iteration + 1, at, force, g, Mg, v, niter, moves & ~ends, log)
 
 
 def _cheaper_start(p: ConstraintProblem, settings: SolverSettings, smooth: Array) -> Point:
@@ -139,7 +159,7 @@ def _preconditioned_gradient(
     p: ConstraintProblem, inverse: InverseBlocks, at: Point
 ) -> tuple[Array, Array, Array]:
     """Compute J' f, the gradient of the cost, and M^-1 times the gradient, `[nv, *W]`."""
-    force = p.force(materialize(p.pieces(at.r), at.x))
+    force = p.force(materialize(p.evaluate(at.r), at.x))
     g = at.Mx - p.smooth - force
     return force, g, inverse.times(g)
 

@@ -35,8 +35,8 @@ def row_forces(d: Data) -> list[tuple[RowBlock, Any]]:
     if d.forces is not None:
         return list(zip(d.rows.blocks, d.forces.blocks, strict=True))
     problem = ConstraintProblem(Dense(d.M), d.qfrc_smooth, d.rows)
-    pieces = problem.pieces(problem.residual(d.qacc))
-    return [(block, piece.force) for block, piece in zip(d.rows.blocks, pieces, strict=True)]
+    terms = problem.evaluate(problem.residual(d.qacc))
+    return [(block, term.force) for block, term in zip(d.rows.blocks, terms, strict=True)]
 
 
 def limit_force(d: Data, kind: ConstraintType, ids: np.ndarray) -> Array:

@@ -118,39 +118,39 @@ def can_slip(block: RowBlock) -> bool:
 
 
 def friction_group(
-    block: RowBlock, r: Any, piece: CostDerivatives, reach: list | None, response: Array
+    block: RowBlock, r: Any, term: CostDerivatives, reach: list | None, response: Array
 ) -> tuple[FrictionGroup, list]:
     """Return the slipping rows of a block, and their forces: lists over the tangents `[n, 1, *W]`.
 
     Args:
       block: block of rows for which `can_slip` is true.
-      r, piece: its residual, and its force and cost at the solution.
+      r, term: its residual, and its force and cost at the solution.
       reach: see `RowForces`; used where the forces do not follow from the residual.
       response: M^-1, `[nv, nv, *W]`.
     """
-    return _FRICTION_GROUPS[type(block.cost)](block, r, piece, reach, response)
+    return _FRICTION_GROUPS[type(block.cost)](block, r, term, reach, response)
 
 
 def _dry_friction(
-    block: RowBlock, r: Array, piece: CostDerivatives, reach: list | None, response: Array
+    block: RowBlock, r: Array, term: CostDerivatives, reach: list | None, response: Array
 ) -> tuple[FrictionGroup, list]:
     del r, reach
     cost = block.cost
     J = [block.J.dense(len(response))]
     bound = [jnp.where(cost.D > 0, cost.floss, 0)]
-    return _bounded_rows(J, [block.aref], bound, response), _broadcast_rows([piece.force], response)
+    return _bounded_rows(J, [block.aref], bound, response), _broadcast_rows([term.force], response)
 
 
 def _pyramid(
-    block: RowBlock, r: list, piece: CostDerivatives, reach: list | None, response: Array
+    block: RowBlock, r: list, term: CostDerivatives, reach: list | None, response: Array
 ) -> tuple[FrictionGroup, list]:
     J = list(block.J.basis[1:])
     bounded = _bounded_rows(J, block.aref[1:], reach or block.cost.reach(r), response)
-    return bounded, _broadcast_rows(piece.force[1:], response)
+    return bounded, _broadcast_rows(term.force[1:], response)
 
 
 def _cone(
-    block: RowBlock, r: list, piece: CostDerivatives, reach: list | None, response: Array
+    block: RowBlock, r: list, term: CostDerivatives, reach: list | None, response: Array
 ) -> tuple[FrictionGroup, list]:
     # Delassus blocks A = J M^-1 J' of each contact.
     del r, reach
@@ -160,7 +160,7 @@ def _cone(
     # Dimension of the contact from its nonzero coefficients.
     mu = _broadcast_rows(block.cost.mu[1:], response)
     dim = 1 + jnp.sum(jnp.stack([a > 0 for a in mu]), axis=0, dtype=jnp.int32)
-    normal, *force = _broadcast_rows(piece.force, response)
+    normal, *force = _broadcast_rows(term.force, response)
     aref = _broadcast_rows(block.aref[1:], response)
     return Cone(J, push, aref, A, mu, normal, is_invertible(scale_by_bounds(A, mu), dim)), force
 

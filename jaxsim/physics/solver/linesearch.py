@@ -8,12 +8,37 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.physics.solver.solution import SolverSettings
 from jaxsim.transforms.pallas import any_lane
 
 _STEP_ROUNDING_ULPS = 8  # a relative change of the step below this many eps counts as none
 
 
-def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
+def exact_step(
+    line: list, limit: int, settings: SolverSettings, length2: Array, decrement2: Array
+) -> tuple[Array, Array]:
+    """Return the step that minimizes the cost along a Newton direction, and a convergence test.
+
+    Both Newton's methods share it: numbers of a world are `[1, *W]`, or scalars in a kernel.
+
+    Args:
+      line: terms of the cost along the direction v, see `line_search`.
+      limit: maximum number of evaluations.
+      settings: tolerances.
+      length2: |v|^2.
+      decrement2: the squared Newton decrement -g'v; half of it is the improvement that the
+        quadratic model of the cost predicts for the full step.
+
+    Returns:
+      Step length, and True where a world has not converged: more than the tolerance may remain.
+    """
+    goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(length2) / settings.scale
+    step = line_search(line, limit, goal)
+    left = remaining_improvement(line, step, settings.scale * 0.5 * decrement2)
+    return step, (left > settings.tolerance) & (step > 0)
+
+
+def line_search(line: list, limit: int, tolerance: Array) -> Array:
     """Return the step that minimizes the cost along the Newton direction.
 
     Newton's method on the derivative of the cost, safeguarded by the bracket of its root, is exact
@@ -23,8 +48,8 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
     bisection on its sign would diverge from the root.
 
     Args:
-      pieces: terms of the cost along the direction; each has `derivatives(step)`, which returns
-        the first and second derivative with respect to the step, `[1, *W]`.
+      line: terms of the cost along the direction; each has `derivatives(step)`, which returns the
+        first and second derivative with respect to the step, `[1, *W]`.
       limit: maximum number of evaluations.
       tolerance: absolute bound on the derivative `[1, *W]`.
 
@@ -33,22 +58,22 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
     """
 
     def derivatives(step):
-        return [piece.derivatives(step) for piece in pieces]
+        return [term.derivatives(step) for term in line]
 
     def not_converged(state):
-        k, *_, busy = state
-        return (k < limit) & any_lane(busy)
+        k, *_, active = state
+        return (k < limit) & any_lane(active)
 
     def newton(state):
-        k, best, slope, trial, low, high, busy = state
+        k, best, slope, trial, low, high, active = state
         # Evaluate slope and curvature at the trial.
         step = trial
         first, second = (sum(parts) for parts in zip(*derivatives(step), strict=True))
         # Keep the flattest trial, and tighten the bracket by the sign of the derivative.
-        better = busy & (jnp.abs(first) < slope)
+        better = active & (jnp.abs(first) < slope)
         best, slope = jnp.where(better, step, best), jnp.where(better, jnp.abs(first), slope)
-        low = jnp.where(busy & (first < 0), step, low)
-        high = jnp.where(busy & (first > 0), step, high)
+        low = jnp.where(active & (first < 0), step, low)
+        high = jnp.where(active & (first > 0), step, high)
         # Newton step; outside of the bracket bisect, or double while there is no upper end.
         change = first / second
         trial = step - change
@@ -60,7 +85,7 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
         moves = (jnp.abs(change) > _STEP_ROUNDING_ULPS * eps * step) & (
             open_end | (high - low > eps * high)
         )
-        return k + 1, best, slope, trial, low, high, busy & (slope > tolerance) & moves
+        return k + 1, best, slope, trial, low, high, active & (slope > tolerance) & moves
 
     # Start at the full Newton step with the bracket [0, inf).
     zero = jnp.zeros_like(tolerance)
@@ -69,7 +94,7 @@ def line_search(pieces: list, limit: int, tolerance: Array) -> Array:
     return lax.while_loop(not_converged, newton, state)[1]
 
 
-def remaining_improvement(pieces: list, step: Array, gain: Array) -> Array:
+def remaining_improvement(line: list, step: Array, gain: Array) -> Array:
     """Return the part of the predicted improvement that may remain after a step, `[1, *W]`.
 
     Where every row is still on the quadratic piece that the model was made of, the model is the
@@ -77,10 +102,10 @@ def remaining_improvement(pieces: list, step: Array, gain: Array) -> Array:
     step)^2 of the improvement. Elsewhere nothing is known, and all of it may remain.
 
     Args:
-      pieces: as in `line_search`; each also has `num_crossed(step)`, the number of rows that are on
+      line: as in `line_search`; each also has `num_crossed(step)`, the number of rows that are on
         another quadratic piece there, `[1, *W]`.
       step: step length `[1, *W]`.
       gain: predicted improvement by the full step `[1, *W]`.
     """
-    num_crossed = sum(piece.num_crossed(step) for piece in pieces)
+    num_crossed = sum(term.num_crossed(step) for term in line)
     return jnp.where(num_crossed == 0, (1 - step) ** 2, 1) * gain

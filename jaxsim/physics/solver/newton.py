@@ -1,23 +1,30 @@
 """Newton's method with exact line search for the constrained acceleration.
 
-MuJoCo's documentation, Computation: Solver algorithms, Newton (`mj_solPrimal`). Each iteration
-assembles the Hessian H = M + J' W J of the convex cost (problem.py), factorizes it from scratch,
-solves H v = -g and minimizes the cost along v exactly (linesearch.py). A world has converged when
-the improvement that the quadratic model leaves is below the tolerance. A batch iterates until all
-worlds have converged; those that have take steps of length 0. M x and the residuals r = J x - aref
-are affine in the step length and are carried along, so that nothing is multiplied by J twice.
+MuJoCo's documentation, Computation: Solver algorithms, Newton (`mj_solPrimal`). It minimizes the
+convex cost of problem.py over the acceleration x. With the residuals r = J x - aref, the forces
+f = -s'(r) and the curvatures W = s''(r) of the rows, an iteration is
 
-Iteration 0 computes the unconstrained acceleration, H = M. It is an iteration of the same loop so
-that the factorization, the largest part of the program, is compiled once. On platforms with our own
-kernels it precedes the loop, because a branch inside would synchronize with the host. Three
-implementations exist: this loop, one GPU kernel (kernel/newton.py), and one world at a time
-(per_world.py).
+    1. gradient      g = M x - smooth - J' f
+    2. Hessian       H = M + J' W J, assembled and factorized from scratch
+    3. direction     v = -H^-1 g, with M v and J v
+    4. line search   the step t that minimizes the cost at x + t v, exactly (linesearch.py)
+    5. convergence   a world is done if the improvement that may remain is below the tolerance
+    6. update        x, M x and r, which are affine in t: nothing is multiplied by J twice
+    7. force         J' f at the new point, for the next gradient and for the result
 
-Names: `at` is the current point (x, M x, r), `move` the direction as a point (v, M v, J v), `g` the
-gradient, `pieces` force, cost and curvature of each block of rows.
+Iteration 0 has H = M and g = -smooth, so that v is the unconstrained acceleration a0; instead of
+4 to 6 it starts at a0 or at the warm start, whichever costs less. It is an iteration of the same
+loop so that the factorization, the largest part of the program, is compiled once. On platforms with
+our own kernels it precedes the loop, because a branch inside would synchronize with the host.
+
+A batch iterates until all worlds have converged; those that have take steps of length 0. Three
+implementations exist: this loop, the loop of one world after another (per_world.py), and one GPU
+kernel (kernel/newton.py), which has the same steps with the same numbers and shares the line search
+and the costs.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,14 +33,37 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import sum_items
 from jaxsim.linalg.choose import Form
+from jaxsim.linalg.operator import Symmetric
 from jaxsim.physics.solver.kernel.newton import newton_in_kernel
-from jaxsim.physics.solver.linesearch import line_search, remaining_improvement
+from jaxsim.physics.solver.linesearch import exact_step
 from jaxsim.physics.solver.per_world import solve_world_by_world
 from jaxsim.physics.solver.problem import ConstraintProblem, Point
 from jaxsim.physics.solver.solution import ConstraintSolution, SolverSettings
 from jaxsim.physics.solver.statistics import Log, count_changes, improvement_and_slope, row_states
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.platform import platform
+
+
+class _State(NamedTuple):
+    """Loop state.
+
+    Attributes:
+      iteration: number of the iteration.
+      niter: iterations that each world took, without iteration 0, `[1, *W]`.
+      smooth: unconstrained acceleration `[nv, *W]`; zero before iteration 0.
+      at: current point: x, M x and the residuals r.
+      force: J' f at the point, `[nv, *W]`.
+      active: the worlds that have not converged, `[1, *W]`.
+      log: statistics, or None.
+    """
+
+    iteration: jax.Array
+    niter: jax.Array
+    smooth: jax.Array
+    at: Point
+    force: jax.Array
+    active: jax.Array
+    log: Log | None
 
 
 def newton_solve(
@@ -63,84 +93,104 @@ def newton_solve(
         return solve_world_by_world(
             lambda p, settings: newton_solve(p, settings, *how), p, settings
         )
-    x = jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm
-    start, inertia = p.point(x), p.accumulator(choice.form)  # loop invariant
+    start = _initial_state(p, settings, iterations, records)
+    inertia = p.accumulator(choice.form)  # loop invariant
 
-    def not_converged(state):
-        iteration, *_, busy, _ = state
-        return (iteration <= iterations) & jnp.any(busy)
+    def not_converged(s: _State) -> Array:
+        return (s.iteration <= iterations) & jnp.any(s.active)
 
-    def step(state, first):
-        iteration, niter, smooth, at, force, busy, log = state
-        # Gradient of the cost; in iteration 0 that of the Gauss term at zero.
-        g = jnp.where(first, 0, at.Mx - force) - p.smooth
-        # Newton direction from a new factorization of H.
-        v = materialize(p.newton_step(inertia, choice.form, first, at.r, g), x)
-        Jv = materialize(p.times(v), x)
-
-        # Iteration 0: v is the unconstrained acceleration; start there or at the warm start.
-        def choose(at):
-            free = Point(v, p.smooth, p.minus_reference(Jv))
-            return niter, v, (free if settings.warm is None else p.better(at, free)), busy
-
-        # Later iterations: exact line search along v, then advance.
-        def descend(at):
-            move = Point(v, p.inertia_times(v), Jv)
-            length, goes_on = _descend(p, settings, ls_iterations, at, g, move)
-            length = jnp.where(busy, length, 0)
-            moved = jax.tree.map(lambda a, b: a + length * b, at, move)
-            return niter + busy.astype(niter.dtype), smooth, moved, busy & goes_on
-
-        before, done = at, busy
-        niter, smooth, at, busy = _call_first(first, choose, descend, at)
-        # Constraint force at the new point, for the next gradient and the result.
-        force = p.force(materialize(p.pieces(at.r), x))
-        if log is not None:
-            log = _record_iteration(p, settings, log, iteration - 1, done, before, at, force)
-        return iteration + 1, niter, smooth, at, force, busy, log
+    def iterate(s: _State, first: Array | bool) -> _State:
+        return _iterate(p, settings, ls_iterations, inertia, choice.form, first, s)
 
     # Iterate until all worlds have converged.
-    busy = jnp.ones((1, *p.smooth.shape[1:]), bool)
-    niter = jnp.zeros(busy.shape, jnp.int32)
-    none = jnp.zeros_like(p.smooth)
-    log = Log.empty(settings.scale + none[:1], iterations) if records else None
-    state = (jnp.int32(0), niter, none, start, none, busy, log)
     if platform().kernels:
-        state = lax.while_loop(not_converged, lambda s: step(s, False), step(state, True))
+        last = lax.while_loop(not_converged, lambda s: iterate(s, False), iterate(start, True))
     else:
-        state = lax.while_loop(not_converged, lambda s: step(s, s[0] == 0), state)
-    _, niter, smooth, at, force, _, log = state
-    stat = None if log is None else log.compact_islands(niter > 0)
-    return ConstraintSolution(at.x, smooth, force, niter, stat=stat)
+        last = lax.while_loop(not_converged, lambda s: iterate(s, s.iteration == 0), start)
+    stat = None if last.log is None else last.log.compact_islands(last.niter > 0)
+    return ConstraintSolution(last.at.x, last.smooth, last.force, last.niter, stat=stat)
 
 
-def _record_iteration(
+def _initial_state(
+    p: ConstraintProblem, settings: SolverSettings, iterations: int, records: bool
+) -> _State:
+    """Return the state before iteration 0, at the warm start or at zero."""
+    at = p.point(jnp.zeros_like(p.smooth) if settings.warm is None else settings.warm)
+    active = jnp.ones((1, *p.smooth.shape[1:]), bool)
+    niter, none = jnp.zeros(active.shape, jnp.int32), jnp.zeros_like(p.smooth)
+    log = Log.empty(settings.scale + none[:1], iterations) if records else None
+    return _State(jnp.int32(0), niter, none, at, none, active, log)
+
+
+def _iterate(
     p: ConstraintProblem,
     settings: SolverSettings,
-    log: Log,
-    iteration: Array,
-    done: Array,
-    before: Point,
-    at: Point,
-    force: Array,
-) -> Log:
-    """Append the statistics of one iteration."""
-    # Decrease of the cost and final slope along the step.
-    gain, slope = improvement_and_slope(p, before, at)
-    g = at.Mx - p.smooth - force
-    rows = p.rows.blocks
-    return log.plus(
-        iteration,
-        done,
-        improvement=settings.scale * gain,
-        gradient=settings.scale * jnp.sqrt(sum_items(g * g)),
-        lineslope=settings.scale * slope,
-        **count_changes(row_states(rows, at.r), row_states(rows, before.r), None),
+    ls_iterations: int,
+    inertia: Symmetric,
+    form: Form,
+    first: Array | bool,
+    s: _State,
+) -> _State:
+    """Perform one iteration, with the steps of the module.
+
+    Args:
+      p, settings, ls_iterations: as in `newton_solve`.
+      inertia: M in the form in which the Hessian is accumulated, or as its blocks.
+      form: the form of the Hessian.
+      first: whether it is iteration 0; a bool where that is known while the program is traced.
+      s: state before the iteration.
+    """
+    # 1. Gradient of the cost; in iteration 0 that of the Gauss term at zero.
+    g = jnp.where(first, 0, s.at.Mx - s.force) - p.smooth
+    # 2, 3. Newton direction from a new factorization of H.
+    v = materialize(p.newton_step(inertia, form, first, s.at.r, g), p.smooth)
+    Jv = materialize(p.times(v), p.smooth)
+    # 4 to 6. Advance along the direction; in iteration 0 choose the starting point.
+    niter, smooth, at, active = _cond_static(
+        first,
+        lambda at: (s.niter, v, _starting_point(p, settings, at, v, Jv), s.active),
+        lambda at: _advance(p, settings, ls_iterations, s, at, g, v, Jv),
+        s.at,
     )
+    # 7. Constraint force at the new point.
+    force = p.force(materialize(p.evaluate(at.r), p.smooth))
+    log = s.log
+    if log is not None:
+        log = _record_iteration(p, settings, log, s, at, force)
+    return _State(s.iteration + 1, niter, smooth, at, force, active, log)
 
 
-def _call_first(first: Array | bool, one: Callable, other: Callable, at: Point) -> tuple:
-    """Return `one(at)` if `first`, else `other(at)`; static where `first` is a bool."""
+def _starting_point(
+    p: ConstraintProblem, settings: SolverSettings, warm: Point, a0: Array, Ja0: list
+) -> Point:
+    """Return the unconstrained acceleration a0, or the warm start where that costs less."""
+    free = Point(a0, p.smooth, p.minus_reference(Ja0))
+    return free if settings.warm is None else p.better(warm, free)
+
+
+def _advance(
+    p: ConstraintProblem,
+    settings: SolverSettings,
+    ls_iterations: int,
+    s: _State,
+    at: Point,
+    g: Array,
+    v: Array,
+    Jv: list,
+) -> tuple[Array, Array, Point, Array]:
+    """Advance along the Newton direction v; returns niter, smooth, at and active of the state."""
+    move = Point(v, p.inertia_times(v), Jv)
+    # 4, 5. Exact line search; worlds that have converged stay where they are.
+    length2, line = sum_items(v * v), p.restrict_to_line(at, move)
+    step, goes_on = exact_step(line, ls_iterations, settings, length2, -sum_items(g * v))
+    step = jnp.where(s.active, step, 0)
+    # 6. Update x, M x and r.
+    moved = jax.tree.map(lambda a, b: a + step * b, at, move)
+    return s.niter + s.active.astype(s.niter.dtype), s.smooth, moved, s.active & goes_on
+
+
+def _cond_static(first: Array | bool, one: Callable, other: Callable, at: Point) -> tuple:
+    """Return `one(at)` if `first`, else `other(at)`; without a branch where `first` is a bool."""
     if isinstance(first, bool):
         chosen: tuple = one(at) if first else other(at)
         return chosen
@@ -148,20 +198,19 @@ def _call_first(first: Array | bool, one: Callable, other: Callable, at: Point) 
     return chosen
 
 
-def _descend(
-    p: ConstraintProblem,
-    settings: SolverSettings,
-    ls_iterations: int,
-    at: Point,
-    g: Array,
-    move: Point,
-) -> tuple[Array, Array]:
-    """Return the step length along the Newton direction, and where a world has not converged."""
-    # Restrict the cost to the line, and minimize it exactly.
-    v = move.x
-    goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(sum_items(v * v)) / settings.scale
-    pieces = p.restrict_to_line(at, move)
-    length = line_search(pieces, ls_iterations, goal)
-    # Half the squared Newton decrement: the improvement predicted by the quadratic model.
-    gain = settings.scale * 0.5 * -sum_items(g * v)
-    return length, (remaining_improvement(pieces, length, gain) > settings.tolerance) & (length > 0)
+def _record_iteration(
+    p: ConstraintProblem, settings: SolverSettings, log: Log, s: _State, at: Point, force: Array
+) -> Log:
+    """Append the statistics of the iteration from the state `s` to the point `at`."""
+    # Decrease of the cost and final slope along the step.
+    gain, slope = improvement_and_slope(p, s.at, at)
+    g = at.Mx - p.smooth - force
+    rows = p.rows.blocks
+    return log.plus(
+        s.iteration - 1,
+        s.active,
+        improvement=settings.scale * gain,
+        gradient=settings.scale * jnp.sqrt(sum_items(g * g)),
+        lineslope=settings.scale * slope,
+        **count_changes(row_states(rows, at.r), row_states(rows, s.at.r), None),
+    )

@@ -85,7 +85,7 @@ class _State(NamedTuple):
     x: jax.Array
     force: list
     niter: jax.Array
-    busy: jax.Array  # islands that have not converged, `[nisland, *W]`
+    active: jax.Array  # islands that have not converged, `[nisland, *W]`
 
 
 def _iterate_to_tolerance(
@@ -95,51 +95,53 @@ def _iterate_to_tolerance(
     p, qacc, rows, touched, inertia = start
     # Forces at the solution, and M^-1, with which each row's response is precomputed.
     r = p.residual(qacc)
-    pieces = _evaluate_rows(p, r, rows)
+    terms = _evaluate_rows(p, r, rows)
     reach = None if rows is None else rows.reach
     # M^-1 of the whole system: every row needs its response.
     response = inverse_spd(p.M.matrix)
-    x = apply(response, p.smooth + p.force(pieces))
+    x = apply(response, p.smooth + p.force(terms))
     sliding = [k for k, block in enumerate(p.rows.blocks) if can_slip(block)]
-    made = [friction_group(p.rows.blocks[k], r[k], pieces[k], reach, response) for k in sliding]
+    made = [friction_group(p.rows.blocks[k], r[k], terms[k], reach, response) for k in sliding]
     groups, force = materialize(([g for g, _ in made], [f for _, f in made]), x)
 
     islands = find_islands(m, p, touched, inertia)
     scale = islands.scale
     # The first improvement includes the regularization cost that is dropped.
-    held = [_regularization(*pair) for pair in zip(p.rows.blocks, pieces, strict=True)]
+    held = [_regularization(*pair) for pair in zip(p.rows.blocks, terms, strict=True)]
     held = lax.stop_gradient(held)
     freed = sum(apply(member, a) for member, a in zip(islands.member, held, strict=True))
     # Islands in which each group of rows is a member.
     member = [islands.member[k] for k in sliding]
 
     def iteration(k: Array, state: _State) -> _State:
-        x, forces, niter, busy = state
+        x, forces, niter, active = state
         gain: Array = jnp.where(k == 0, freed, 0)
         # Sweep over the rows of each group, in islands that have not converged.
         new = []
-        goes_on = busy.astype(x.dtype)
+        goes_on = active.astype(x.dtype)
         for one, force, of in zip(groups, forces, member, strict=True):
             here = (apply_transpose(of, goes_on) > 0)[:, None]
             x, force, gained = way.rows(one, x, force, here)
             gain = gain + apply(of, lax.stop_gradient(gained)[:, 0])
             new.append(force)
-        return _State(x, new, niter + busy.astype(niter.dtype), busy & (gain * scale >= tolerance))
+        return _State(
+            x, new, niter + active.astype(niter.dtype), active & (gain * scale >= tolerance)
+        )
 
-    busy = islands.rows > 0
+    active = islands.rows > 0
     # All islands with rows start active.
-    first = _State(x, force, jnp.zeros(busy.shape, jnp.int32), busy)
+    first = _State(x, force, jnp.zeros(active.shape, jnp.int32), active)
     last = way.run_iterations(iteration, first, m.opt.noslip_iterations)
 
     # Replace the friction forces in the blocks of rows, and add up J' f.
-    forces = [piece.force for piece in pieces]
+    forces = [term.force for term in terms]
     for k, one, force in zip(sliding, groups, last.force, strict=True):
         along = [f[:, 0] for f in force]
         of_contacts = isinstance(forces[k], list)
         forces[k] = [forces[k][0], *along] if of_contacts else along[0]
         if of_contacts and isinstance(one, Bounded):
             reach = [b[:, 0] for b in one.bound]
-    push = p.push(forces)
+    push = p.transpose_times(forces)
     niter = jnp.max(last.niter, axis=0, keepdims=True)
     return NoSlip(apply(response, p.smooth + push), push, niter, RowForces(forces, reach))
 
@@ -161,7 +163,7 @@ def _until_converged(iteration: Callable, first: _State, iterations: int) -> _St
 
     def not_converged(carry):
         k, state = carry
-        return (k < iterations) & jnp.any(state.busy)
+        return (k < iterations) & jnp.any(state.active)
 
     def step(carry):
         k, state = carry
@@ -215,22 +217,22 @@ _FULL_LOOP = _LoopKind(_scan_iterations, _visit_rows)
 
 def _evaluate_rows(p: ConstraintProblem, r: list, rows: RowForces | None) -> list[CostDerivatives]:
     """Evaluate the rows at the residual; given forces replace force and cost (1/2 f' R f)."""
-    pieces = p.pieces(r)
+    terms = p.evaluate(r)
     if rows is None:
-        return pieces
+        return terms
     # PGS: given forces, with the regularization 1/2 f' R f as their cost.
-    blocks = zip(p.rows.blocks, pieces, rows.blocks, strict=True)
+    blocks = zip(p.rows.blocks, terms, rows.blocks, strict=True)
     return [
-        piece._replace(force=force, cost=_regularization_cost(block.cost, force, rows.reach))
-        for block, piece, force in blocks
+        term._replace(force=force, cost=_regularization_cost(block.cost, force, rows.reach))
+        for block, term, force in blocks
     ]
 
 
-def _regularization(block: RowBlock, piece: CostDerivatives) -> Array:
+def _regularization(block: RowBlock, term: CostDerivatives) -> Array:
     """Return 1/2 f' R f of each row or contact, `[n, *W]`; except for dry friction, its cost."""
     if not isinstance(block.cost, Huber):
-        return piece.cost
-    return _regularization_cost(block.cost, piece.force, None)
+        return term.cost
+    return _regularization_cost(block.cost, term.force, None)
 
 
 def _regularization_cost(cost: Any, force: Any, reach: list | None) -> Array:

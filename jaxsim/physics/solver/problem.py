@@ -10,8 +10,7 @@ this module sums over blocks: residuals r = J x - aref, forces f = -s'(r), curva
 the gradient M x - smooth - J' f and the Hessian H = M + J' W J. Elliptic cones: constraint/cone.py.
 M and H are block-diagonal in groups of dofs that are known at compile time: `M.parts`, and the
 larger `parts` of H, with a drawing in physics/partition.py. linalg/choose.py decides the form in
-which H is accumulated and solved (docs/developer/linear-algebra.md). `pieces` are force, cost and
-curvature (`CostDerivatives`) of each block of rows at its residual.
+which H is accumulated and solved (docs/developer/linear-algebra.md).
 """
 
 from typing import Any, NamedTuple
@@ -95,15 +94,15 @@ class ConstraintProblem:
         """Compute J x - aref from J x."""
         return [b.minus_reference(y) for b, y in zip(self.rows.blocks, Jx, strict=True)]
 
-    def pieces(self, r: list) -> list[CostDerivatives]:
+    def evaluate(self, r: list) -> list[CostDerivatives]:
         """Return force, cost and curvature of each block at its residual."""
         return [block.cost.at(x) for block, x in zip(self.rows.blocks, r, strict=True)]
 
-    def force(self, pieces: list[CostDerivatives]) -> Array:
+    def force(self, terms: list[CostDerivatives]) -> Array:
         """Compute J' f, `[nv, *W]`."""
-        return self.push([piece.force for piece in pieces])
+        return self.transpose_times([term.force for term in terms])
 
-    def push(self, forces: list) -> Array:
+    def transpose_times(self, forces: list) -> Array:
         """Compute J' f, `[nv, *W]`, from the forces block by block."""
         out = jnp.zeros_like(self.smooth)
         for block, force in zip(self.rows.blocks, forces, strict=True):
@@ -112,7 +111,7 @@ class ConstraintProblem:
 
     def force_at(self, x: Array) -> Array:
         """Compute J' f at an acceleration."""
-        return self.force(self.pieces(self.residual(x)))
+        return self.force(self.evaluate(self.residual(x)))
 
     def row_forces(self, x: Array) -> RowForces:
         """Return the forces of the rows at an acceleration, to be stored."""
@@ -120,12 +119,12 @@ class ConstraintProblem:
         # Contact forces need their reach where they are stored.
         cost = None if self.rows.contact is None else self.rows.contact.cost
         reach = cost.reach(r[-1]) if isinstance(cost, Pyramid) else None
-        return RowForces([piece.force for piece in self.pieces(r)], reach)
+        return RowForces([term.force for term in self.evaluate(r)], reach)
 
-    def hessian(self, pieces: list[CostDerivatives], H: AnySymmetric) -> AnySymmetric:
+    def hessian(self, terms: list[CostDerivatives], H: AnySymmetric) -> AnySymmetric:
         """Return H + J' W J, with W the curvature of the cost; the Hessian if H is M."""
-        for block, piece in zip(self.rows.blocks, pieces, strict=True):
-            H = block.J.add_gram(H, piece.curvature)
+        for block, term in zip(self.rows.blocks, terms, strict=True):
+            H = block.J.add_gram(H, term.curvature)
         return H
 
     @property
@@ -195,11 +194,11 @@ class ConstraintProblem:
 
         # Assemble H at the residual.
         def full_hessian(r: list) -> Symmetric:
-            pieces = materialize(self.pieces(r), g)
+            terms = materialize(self.evaluate(r), g)
             if form is Form.SKYLINE and isinstance(start, BlockDiagonal):
                 # Writing zeros again costs less than a copy.
-                return self.hessian(pieces, Skyline.of_parts(start, self.couplings))
-            return self.hessian(pieces, start)
+                return self.hessian(terms, Skyline.of_parts(start, self.couplings))
+            return self.hessian(terms, start)
 
         if form is Form.TREE_SPARSE or self.parts == self.M.parts:
             return -lax.cond(first, lambda r: start, full_hessian, r).solve(g)
@@ -230,9 +229,9 @@ class ConstraintProblem:
 
     def cost(self, at: "Point") -> Array:
         """Compute the cost up to a constant, `[1, *W]`: 1/2 x'Mx - x'smooth + constraint cost."""
-        pieces = self.pieces(at.r)
+        terms = self.evaluate(at.r)
         return sum_items((0.5 * at.Mx - self.smooth) * at.x) + sum(
-            sum_items(p.cost) for p in pieces
+            sum_items(term.cost) for term in terms
         )
 
     def better(self, a: "Point", b: "Point") -> "Point":

@@ -88,8 +88,8 @@ def _solution_tangent(
 
     _, (dF, dG) = jax.jvp(gradients, (p,), (dp,))
     # One system with the Hessian at the solution; the forces follow by the chain rule.
-    pieces = materialize(p.pieces(p.residual(found.qacc)), found.qacc)
-    H = p.hessian(pieces, p.accumulator(p.choose_hessian(differentiated=True).form))
+    terms = materialize(p.evaluate(p.residual(found.qacc)), found.qacc)
+    H = p.hessian(terms, p.accumulator(p.choose_hessian(differentiated=True).form))
     dx, dsmooth = H.solve(-dF), p.solve_inertia(-dG)
     # Tangents of forces at the moved solution.
     _, dforce = jax.jvp(ConstraintProblem.force_at, (p, found.qacc), (dp, dx))

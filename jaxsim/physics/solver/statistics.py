@@ -94,18 +94,18 @@ def improvement_and_slope(p: ConstraintProblem, before: Point, after: Point) -> 
     move = jax.tree.map(jnp.subtract, after, before)
     one = jnp.ones_like(sum_items(move.x))
     gain, slope = jnp.zeros_like(one), jnp.zeros_like(one)
-    for piece in p.restrict_to_line(before, move):
+    for term in p.restrict_to_line(before, move):
         # Sum over the terms of the cost, at step 1.
-        gain = gain - _cost_change(piece, one)
-        slope = slope + piece.derivatives(one)[0]
+        gain = gain - _cost_change(term, one)
+        slope = slope + term.derivatives(one)[0]
     length = jnp.sqrt(sum_items(move.x * move.x))
     return gain, jnp.abs(slope) / jnp.where(length > 0, length, 1.0)
 
 
-def _cost_change(piece: Parabola | SummedLine, step: Array) -> Array:
-    if isinstance(piece, Parabola):
-        return piece.change(step)
-    return sum_items(piece.rows.change(step))
+def _cost_change(term: Parabola | SummedLine, step: Array) -> Array:
+    if isinstance(term, Parabola):
+        return term.change(step)
+    return sum_items(term.rows.change(step))
 
 
 def _count(rows: list, islands: Islands | None) -> Array:

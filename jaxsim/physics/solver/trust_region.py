@@ -79,19 +79,19 @@ def _least(A: list, b: list, r: Array) -> tuple[list, Array]:
         return y, _dot(y, y), _dot(y, _solve(factor, y))
 
     def not_converged(state):
-        k, _, busy = state
-        return (k < _MAX_ITERATIONS) & jnp.any(busy)
+        k, _, active = state
+        return (k < _MAX_ITERATIONS) & jnp.any(active)
 
     def newton(state):
-        k, s, busy = state
+        k, s, active = state
         # Evaluate y(s), and d|y|^2/ds by one more solve.
         _, square, bend = solution(s)
-        length = jnp.sqrt(jnp.where(busy, square, 1.0))
+        length = jnp.sqrt(jnp.where(active, square, 1.0))
         outside = (square > r * r + jnp.where(s > 0, 0, _RADIUS_SLACK)) & (length > (1 + eps) * r)
-        busy = busy & outside
+        active = active & outside
         # Newton step on the secular equation (More and Sorensen 1983).
-        step = (length / r - 1) * square / jnp.where(busy, bend, 1.0)
-        return k + 1, jnp.where(busy, s + step, s), busy
+        step = (length / r - 1) * square / jnp.where(active, bend, 1.0)
+        return k + 1, jnp.where(active, s + step, s), active
 
     start = (jnp.int32(0), jnp.zeros_like(r), jnp.ones(r.shape, bool))
     s = lax.while_loop(not_converged, newton, start)[1]

@@ -146,7 +146,7 @@ def test_chosen_pairs_stand_in_the_order_of_the_oracle(room):
     )
     mj = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
     m = put_model(mj, contacts=room, pairs=15)
-    assert collision_layout(m).mixes
+    assert collision_layout(m).interleaves
     rng = np.random.default_rng(0)
     states, start = [], jaxsim.make_data(m)
     for _ in range(6):

@@ -1,7 +1,12 @@
 """Static plan of the collision stage: pairs by collider, broad-phase budgets, contact capacity.
 
 All shapes of the stage follow from this plan, which depends on the structure and the options of the
-model only. Pairs are numbered in the order of MuJoCo's contacts.
+model only. Pairs are numbered in the order of MuJoCo's contacts: by bodies, then by geoms. Three
+lengths bound a program; docs/developer/capacities.md follows an example through them:
+
+    budget      pairs of a group that the narrow phase tests (`PairGroup.budget`)
+    points      candidate contacts of all groups, budget times contact points of a pair
+    capacity    contacts of a world (`CollisionLayout.capacity`)
 """
 
 from typing import NamedTuple
@@ -81,7 +86,7 @@ class CollisionLayout(NamedTuple):
       capacity: maximal number of contacts of a world.
       geom_bodyid: body of each geom; the world for flexes, which have several.
       surfaces: numbers of geoms and of flexes.
-      soft: groups of flexes.
+      flex_groups: groups of pairs with a flex, see flex/plan.py.
       rank_of_pair: rank of the first contact of each pair of geoms, `[npairs]`; only with flexes.
     """
 
@@ -92,7 +97,7 @@ class CollisionLayout(NamedTuple):
     capacity: int
     geom_bodyid: np.ndarray
     surfaces: tuple[int, int]
-    soft: tuple[FlexPairGroup, ...] = ()
+    flex_groups: tuple[FlexPairGroup, ...] = ()
     rank_of_pair: np.ndarray = np.zeros(0, int)
 
     @property
@@ -104,18 +109,18 @@ class CollisionLayout(NamedTuple):
     def boxes(self) -> bool:
         """Return whether the broad phase tests bounding boxes of some pairs."""
         return any(not g.tests_every_entry and g.boxes for g in self.groups) or any(
-            not g.tests_every_entry and not g.sizes[0] for g in self.soft
+            not g.tests_every_entry and not g.sizes[0] for g in self.flex_groups
         )
 
     @property
     def empty(self) -> bool:
         """Return whether the model cannot have contacts."""
-        return not (self.all_groups or self.soft) or not self.capacity
+        return not (self.all_groups or self.flex_groups) or not self.capacity
 
     @property
     def points(self) -> int:
         """Return the number of candidate contacts."""
-        return sum(g.points for g in self.all_groups) + sum(g.points for g in self.soft)
+        return sum(g.points for g in self.all_groups) + sum(g.points for g in self.flex_groups)
 
     @property
     def geom_of_surface(self) -> np.ndarray:
@@ -126,15 +131,17 @@ class CollisionLayout(NamedTuple):
     @property
     def fits_all_points(self) -> bool:
         """Return whether every candidate contact has a slot of its own."""
-        if self.mixes or self.soft:
+        if self.interleaves or self.flex_groups:
             return False
         return self.capacity >= self.points
 
     @property
-    def mixes(self) -> bool:
+    def interleaves(self) -> bool:
         """Return whether pairs that the broad phase selects interleave with those of other groups.
 
-        Then MuJoCo's order of contacts depends on the state.
+        Then MuJoCo's order of contacts depends on the state: with the pairs 0 and 2 in a group with
+        a budget of one, and pair 1 in another group, the order is 0, 1 in one state and 1, 2 in
+        another.
         """
         chosen = [g for g in self.groups if not g.tests_every_entry]
         return any(
@@ -147,7 +154,7 @@ class CollisionLayout(NamedTuple):
         """Return candidate contacts in MuJoCo's order: by pair, then by point.
 
         The pairs in the slots of a group with a budget depend on the state; they are sorted as the
-        first pair of the group. Where that is not their position, `mixes` is true.
+        first pair of the group. Where that is not their position, `interleaves` is true.
         """
         pair = [
             _per_point(g, g.pairs if g.tests_every_entry else np.full(g.budget, g.pairs[0]))
@@ -178,7 +185,7 @@ def default_capacity(m: Model) -> int:
     most = sum(g.points for g in plan.all_groups)
     pairs = plan.pairs.without(np.flatnonzero(plan.pairs.geom2 >= s.ngeom))
     of_geoms = contact_capacity(s, pairs, most, int(m.opt.sdf_initpoints)) if most else 0
-    return of_geoms + flex_contact_capacity(s, plan.soft)
+    return of_geoms + flex_contact_capacity(s, plan.flex_groups)
 
 
 def layout_without_capacity(m: Model) -> CollisionLayout:
@@ -221,20 +228,20 @@ def _layout(s: Structure, options: Options) -> CollisionLayout:
     groups, speculative = (
         tuple(g._replace(pairs=place[g.pairs]) for g in of) for of in (groups, speculative)
     )
-    soft = flex_pair_groups(s, pairs)
+    flex_groups = flex_pair_groups(s, pairs)
     body = np.append(s.geom_bodyid, np.zeros(s.nflex, int))
     sizes = s.ngeom, s.nflex
     layout = CollisionLayout(
         pairs, groups, speculative, _has_relative_motion(s, pairs, body), 0, body, sizes
     )
-    if not soft:
+    if not flex_groups:
         return layout
     # Ranks of contact points: with flexes the order by pair and point is not enough.
     slots = np.zeros(len(pairs.dim), int)
     for g in groups + speculative:
         slots[g.pairs] = np.maximum(slots[g.pairs], g.slots)
-    rank, soft = rank_contacts(s, slots, soft)
-    return layout._replace(soft=soft, rank_of_pair=rank)
+    rank, flex_groups = rank_contacts(s, slots, flex_groups)
+    return layout._replace(flex_groups=flex_groups, rank_of_pair=rank)
 
 
 def _merge_flex_pairs(

@@ -16,17 +16,17 @@ def collision_report(m: Model) -> str:
             kinds = ", ".join(_type_names(kind) for kind in group.kinds)
             name = prefix + group.collider.collide.__name__
             lines.append(_format_line(name, f"{len(group.pairs)} pairs", group) + f" ({kinds})")
-    for soft in plan.soft:
-        name = "flexes, " + soft.collider.collide.__name__
-        lines.append(_format_line(name, _pair_kind_text(soft), soft))
+    for of_flex in plan.flex_groups:
+        name = "flexes, " + of_flex.collider.collide.__name__
+        lines.append(_format_line(name, _pair_kind_text(of_flex), of_flex))
     return "\n".join(["collisions", *lines]) if lines else ""
 
 
-def _pair_kind_text(soft: FlexPairGroup) -> str:
-    if soft.clusters is None:
-        return f"{len(soft.entries.pair)} elements or vertices"
-    near = f"the first {soft.cluster_budget} that are near"
-    return f"{soft.clusters.number} pairs of clusters of elements, {near}, and of their elements"
+def _pair_kind_text(group: FlexPairGroup) -> str:
+    if group.clusters is None:
+        return f"{len(group.entries.pair)} elements or vertices"
+    near = f"the first {group.cluster_budget} that are near"
+    return f"{group.clusters.number} pairs of clusters of elements, {near}, and of their elements"
 
 
 def _format_line(name: str, candidates: str, group: PairGroup | FlexPairGroup) -> str:

@@ -25,7 +25,7 @@ from jaxsim.arrays.gather import running_sum
 from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.transforms.compaction import add_leading_axes
-from jaxsim.transforms.materialize_result import materialize_decision, zeros_from_shapes
+from jaxsim.transforms.materialize import materialize_decision, zeros_from_shapes
 
 _MAX_VERTICES = 32  # capacity; a triangulated polytope of n vertices has 2 n - 4 faces
 _MAX_FACES = 2 * _MAX_VERTICES - 4

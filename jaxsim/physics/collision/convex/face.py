@@ -35,7 +35,7 @@ def max_face_corners(assets: Assets) -> int:
     """Return the largest number of corners of a face."""
     known = {GeomType.BOX: 4, GeomType.CYLINDER: CAP_CORNERS}
     most = [known.get(GeomType(kind), 2) for kind in assets.kinds]
-    return max([*most, assets.hulls.most_corners if assets.hulls is not None else 0])
+    return max([*most, assets.hulls.max_face_corners if assets.hulls is not None else 0])
 
 
 # faces
@@ -97,7 +97,7 @@ def corners_of(assets: Assets, s: ConvexShape, face: Array) -> Array:
 
 def _kinds(assets: Assets, table: dict) -> list[int]:
     """Return the kinds of a table that occur; meshes without hulls have neither faces nor edges."""
-    flat = assets.hulls is not None and assets.hulls.number > 0
+    flat = assets.hulls is not None and assets.hulls.nhull > 0
     return [k for k in assets.kinds if k in table and (flat or k != GeomType.MESH)]
 
 

@@ -21,7 +21,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, safe_divide, safe_sqrt, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.physics.collision.frame import contact_frame
-from jaxsim.transforms.materialize_result import materialize_decision
+from jaxsim.transforms.materialize import materialize_decision
 
 _MAX_NORMAL_ROTATION = (
     0.3  # largest rotation of the normal in a step; a longer step is discarded [rad]

@@ -18,7 +18,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
-from jaxsim.transforms.materialize_result import materialize_decision, zeros_from_shapes
+from jaxsim.transforms.materialize import materialize_decision, zeros_from_shapes
 
 Triangle = tuple[Corner, Corner, Corner]
 

@@ -78,11 +78,11 @@ def collide_hfield(
         lambda x: jnp.broadcast_to(x, shape).reshape(-1),
         (Over(solid, pos, rot, size, grid, world), reach),
     )
-    dist, at, normal, lost = _detect_contacts(assets, over, flat_reach)
+    dist, at, normal, dropped = _detect_contacts(assets, over, flat_reach)
     dist, at, normal = jax.tree.map(lambda x: x.reshape(-1, *shape), (dist, at, normal))
     turn = field.rot.map(lambda x: x[None])
     at = field.pos.map(lambda x: x[None]) + turn @ at
-    return ContactPoints(dist, at, turn @ normal, lost=lost.reshape(shape))
+    return ContactPoints(dist, at, turn @ normal, dropped=dropped.reshape(shape))
 
 
 def _convex_shapes(assets: HfieldTables, g: PlacedGeoms) -> ConvexShape:
@@ -106,14 +106,14 @@ def _detect_contacts(
     assets: HfieldTables, over: Over, reach: Array
 ) -> tuple[Array, Vec, Vec, Array]:
     """Return contacts in the field's frame, `[slots, n]`, and which geoms exceeded the slots."""
-    touch, filled, lost = _search_prisms(assets, over, reach, lambda kept: kept.touch)
-    return *_reshape_to_slots(touch, filled), lost
+    touch, filled, dropped = _search_prisms(assets, over, reach, lambda kept: kept.touch)
+    return *_reshape_to_slots(touch, filled), dropped
 
 
 @_detect_contacts.defjvp
 def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     assets, over, reach = primals
-    kept, filled, lost = _search_prisms(assets, over, reach, lambda kept: kept)
+    kept, filled, dropped = _search_prisms(assets, over, reach, lambda kept: kept)
 
     def touch(assets: HfieldTables, over: Over) -> tuple[Array, Vec, Vec]:
         # Differentiate each contact at its fixed features and prism.
@@ -128,8 +128,8 @@ def _(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
     _, change = jax.jvp(touch, (assets, over), tangents[:2])
     change = jax.tree.map(lambda x: x.reshape(filled.shape), change)
     change = jax.tree.map(lambda x: jnp.where(filled, x, 0), change)
-    no_change = np.zeros(lost.shape, jax.dtypes.float0)
-    return (*_reshape_to_slots(kept.touch, filled), lost), (*change, no_change)
+    no_change = np.zeros(dropped.shape, jax.dtypes.float0)
+    return (*_reshape_to_slots(kept.touch, filled), dropped), (*change, no_change)
 
 
 def _single_contact(contacts: tuple[Array, Vec, Vec]) -> tuple[Array, Vec, Vec]:
@@ -208,8 +208,8 @@ def _search_prisms(
     state = (jnp.int32(0), none, start)
     _, number, kept = lax.while_loop(lambda state: state[0] < line.end[-1], iterate, state)
     filled = jnp.arange(slots, dtype=jnp.int32)[:, None] < number[None]
-    lost = (number > slots).astype(jnp.int32) if slots < MAX_CONTACTS_PER_PAIR else none
-    return unpack_tables(kept, form), filled, lost
+    dropped = (number > slots).astype(jnp.int32) if slots < MAX_CONTACTS_PER_PAIR else none
+    return unpack_tables(kept, form), filled, dropped
 
 
 def _process_next_chunk(

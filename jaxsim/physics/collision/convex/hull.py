@@ -1,19 +1,29 @@
 """Convex hulls of meshes: support function, and the faces and edges at a vertex.
 
-The support function is a table lookup without iteration (assets/mesh/support_map.py): the
-direction's cell on the cube map gives a short list of candidate vertices, one of which is the
-farthest. Lists are read up to the length of the longest one; entries past the end of a list are
-other vertices of the same hull, which are not farther.
+The support function returns the vertex farthest in a direction d. It is a table lookup without
+iteration (assets/mesh/support_map.py): directions are points of a cube map, and each cell of the
+map has a short list of candidate vertices. For d = (.3, .9, -.2):
+
+    face of the largest component, and the other two over it    +y, u = -.22, v = .33
+    cell of the grid of 8 x 8 on that face                      row 3, column 5
+    `cell_code`: first part of the cell, and parts per side     part 410, 2 x 2 parts
+    part of the cell, by the offset of (u, v) in it             row 0, column 0
+    `part_adr`: address of a list, or the number of a fan       list at 1207
+    `slice_adr`, for a fan: by the direction from its pole      -
+    `candidate` from there on, `max_candidates` vertices        3, 9, 17, ...
+    the farthest of these                                       9
+
+Lists are read up to the length of the longest one; entries past the end of a list are other
+vertices of the same hull, which are not farther.
 
 The tables are those of the loaded mesh. Vertices are leaves of the model and may change, as in
 MuJoCo with the same hull; the tables stay exact as long as neighbors and planes are preserved, as
 under scaling. If vertices differ from the loaded ones (`moved`), hill climbing along the edges
-continues from the listed vertex. A loop without iterations is free on a CPU; on other platforms
+continues from the candidate. A loop without iterations is free on a CPU; on other platforms
 only models loaded with `free=("mesh_vert",)`, or with replaced vertices, contain the loop.
 
-A mesh that could not collide when it was compiled has no hull. For such a mesh (`bare`) all
-vertices are searched, in chunks, as in MuJoCo (Computation: Convex collisions); it has no faces and
-edges.
+A mesh that could not collide when it was compiled has no hull. All its vertices are searched, in
+chunks, as in MuJoCo (Computation: Convex collisions); it has no faces and edges.
 
 Operands are arrays of any equal shape S, such as `[n, *W]` or `[k, n, *W]`. If vertices differ
 between worlds, the id of a hull, vertex or polygon is its `row` times the number of worlds, plus
@@ -49,38 +59,40 @@ class HullTables(NamedTuple):
     """Constant integers; ids of polygons and vertices count through all meshes.
 
     Attributes:
-      geom: hull of each geom; for a mesh without one, nhull plus its mesh id; 0 for other geoms.
-      first, number: first vertex of each mesh, and its number of vertices.
-      cell, part, pole_u, pole_v, slice, candidate: hull_* of the structure
-        (assets/mesh/support_map.py).
-      around, around_num: address and number of the polygons at each vertex.
-      face, outline_index: for each of these, the polygon, and the index of the vertex in its
-        outline.
-      outline, outline_num: address and number of the corners of each polygon.
-      corner: vertex of each corner.
-      quad: for each corner, three more that span much of the polygon's area.
+      geom_hull: hull of each geom; for a mesh without one, nhull plus its mesh id; 0 for other
+        geoms.
+      vert_adr, vert_num: first vertex of each mesh, and its number of vertices.
+      cell_code, part_adr, pole_u, pole_v, slice_adr, candidate: the support map, hull_* of the
+        structure (assets/mesh/support_map.py).
+      vertex_faces_adr, vertex_faces_num: address and number of the polygons at each vertex, in the
+        next two tables.
+      vertex_face, vertex_corner: a polygon at the vertex, and the address of the vertex in the
+        outline of this polygon.
+      outline_adr, outline_num: address and number of the corners of each polygon, in the next two.
+      outline_vertex: vertex of a corner.
+      spanning_triple: three other corners of the polygon that span much of its area with this one.
     """
 
-    geom: jax.Array
-    first: jax.Array
-    number: jax.Array
-    cell: jax.Array
-    part: jax.Array
+    geom_hull: jax.Array
+    vert_adr: jax.Array
+    vert_num: jax.Array
+    cell_code: jax.Array
+    part_adr: jax.Array
     pole_u: jax.Array
     pole_v: jax.Array
-    slice: jax.Array
+    slice_adr: jax.Array
     candidate: jax.Array
-    around: jax.Array
-    around_num: jax.Array
-    face: jax.Array
-    outline_index: jax.Array
-    outline: jax.Array
+    vertex_faces_adr: jax.Array
+    vertex_faces_num: jax.Array
+    vertex_face: jax.Array
+    vertex_corner: jax.Array
+    outline_adr: jax.Array
     outline_num: jax.Array
-    corner: jax.Array
-    quad: tuple[jax.Array, jax.Array, jax.Array]
+    outline_vertex: jax.Array
+    spanning_triple: tuple[jax.Array, jax.Array, jax.Array]
 
 
-@node("most", "most_around", "most_corners", "number", "bare", "walks")
+@node("max_candidates", "max_vertex_faces", "max_face_corners", "nhull", "searches_all", "climbs")
 class Hulls:
     """The hulls of a model, and its meshes without one.
 
@@ -88,12 +100,12 @@ class Hulls:
       vertex: vertices of all meshes in their frames, `[nmeshvert, *W]` [m].
       normal: outward normals of all polygons, `[nmeshpoly, *W]`.
       tables: constants.
-      most: number of candidates per direction.
-      most_around: largest number of polygons at a vertex.
-      most_corners: largest number of corners of a polygon.
-      number: number of hulls.
-      bare: some mesh without a hull is used.
-      walks: hill climbing continues from the listed vertices.
+      max_candidates: number of candidates per direction.
+      max_vertex_faces: largest number of polygons at a vertex.
+      max_face_corners: largest number of corners of a polygon.
+      nhull: number of hulls.
+      searches_all: some mesh without a hull is used, all of whose vertices are searched.
+      climbs: hill climbing continues from the candidates.
       moved: some vertices differ from the loaded ones, bool scalar, else hill climbing ends at
         once; None: unknown.
     """
@@ -101,12 +113,12 @@ class Hulls:
     vertex: Vec
     normal: Vec
     tables: HullTables
-    most: int
-    most_around: int
-    most_corners: int
-    number: int
-    bare: bool
-    walks: bool
+    max_candidates: int
+    max_vertex_faces: int
+    max_face_corners: int
+    nhull: int
+    searches_all: bool
+    climbs: bool
     moved: jax.Array | None
 
     @property
@@ -123,12 +135,12 @@ def hulls(m: Model) -> Hulls:
         vertex=m.mesh_vert,
         normal=m.mesh_polynormal,
         tables=tables,
-        most=s.nhullmost,
-        most_around=around,
-        most_corners=corners,
-        number=s.nhull,
-        bare=bool((geoms_without_hull(s) & collidable_geoms(partial(getattr, s))).any()),
-        walks=platform().branches or HULLS_MOVED in s,
+        max_candidates=s.nhullmost,
+        max_vertex_faces=around,
+        max_face_corners=corners,
+        nhull=s.nhull,
+        searches_all=bool((geoms_without_hull(s) & collidable_geoms(partial(getattr, s))).any()),
+        climbs=platform().branches or HULLS_MOVED in s,
         moved=_detect_changed_vertices(m) if platform().branches and s.nhull else None,
     )
 
@@ -158,8 +170,8 @@ def collidable_geoms(field: Callable[[str], np.ndarray]) -> np.ndarray:
 
 
 def hull_of(h: Hulls, geom: Array) -> Array:
-    """Return the hull ids of geoms, `[..., worlds]` or all in one row; see `HullTables.geom`."""
-    hull = _gather_items(h.tables.geom, geom)
+    """Return the hull ids of geoms, `[..., worlds]` or all in one row (`HullTables.geom_hull`)."""
+    hull = _gather_items(h.tables.geom_hull, geom)
     if h.worlds == 1:
         return hull
     world = jnp.arange(max(geom.shape[-1], h.worlds), dtype=jnp.int32) % h.worlds
@@ -187,26 +199,28 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
     Returns:
       Vertex ids, int32 S: rows of `mesh_vert`.
     """
-    if not h.bare:
+    if not h.searches_all:
         return _farthest_candidate(h, hull, d)
     # Meshes without hull search all vertices, the others their candidates.
     row = row_of(h, hull)
-    mesh = jnp.maximum(row - h.number, 0)
-    number = jnp.where(row < h.number, 0, _gather_items(h.tables.number, mesh))
-    of_all = _farthest_of_all(h, row_ids(h, _gather_items(h.tables.first, mesh), hull), number, d)
-    if not h.number:
+    mesh = jnp.maximum(row - h.nhull, 0)
+    number = jnp.where(row < h.nhull, 0, _gather_items(h.tables.vert_num, mesh))
+    of_all = _farthest_of_all(
+        h, row_ids(h, _gather_items(h.tables.vert_adr, mesh), hull), number, d
+    )
+    if not h.nhull:
         return of_all
-    listed = _farthest_candidate(h, row_ids(h, jnp.minimum(row, h.number - 1), hull), d)
-    return jnp.where(row < h.number, listed, of_all)
+    listed = _farthest_candidate(h, row_ids(h, jnp.minimum(row, h.nhull - 1), hull), d)
+    return jnp.where(row < h.nhull, listed, of_all)
 
 
 def _farthest_candidate(h: Hulls, hull: Array, d: Vec) -> Array:
     """Return the farthest candidate vertex, or the vertex to which hill climbing leads from it."""
     start = _candidates(h.tables, row_of(h, hull), d)
-    listed = _gather_items(h.tables.candidate, start[None] + _leading_iota(h.most, start))
+    listed = _gather_items(h.tables.candidate, start[None] + _leading_iota(h.max_candidates, start))
     listed = row_ids(h, listed, hull[None])
     best = _argmax_choice(listed, hull_vertex(h, listed).dot(_add_axis(d)))
-    return _hill_climb(h, best, d) if h.walks and h.number else best
+    return _hill_climb(h, best, d) if h.climbs and h.nhull else best
 
 
 def _hill_climb(h: Hulls, vertex: Array, d: Vec) -> Array:
@@ -264,20 +278,23 @@ def hull_vertex(h: Hulls, vertex: Array) -> Vec:
 
 
 def hull_faces(h: Hulls, vertex: Array) -> Array:
-    """Return the polygons at vertices in MuJoCo's order, `(most_around, *S)`; the last is repeated.
+    """Return the polygons at vertices in MuJoCo's order, `(max_vertex_faces, *S)`.
 
-    -1 for a vertex of a mesh without hull.
+    The last one is repeated. -1 for a vertex of a mesh without hull.
     """
     return _if_any(
         h,
         vertex,
-        row_ids(h, _gather_items(h.tables.face, _vertex_polygons(h, vertex)), vertex[None]),
+        row_ids(h, _gather_items(h.tables.vertex_face, _vertex_polygons(h, vertex)), vertex[None]),
     )
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
-    """Return the row of `tables.corner` of each vertex, in its polygon best aligned with `d`, S."""
-    return _gather_items(h.tables.outline_index, _best_around(h, vertex, d))
+    """Return the address of each vertex in the outline of its polygon best aligned with `d`, S."""
+    entry = _vertex_polygons(h, vertex)
+    face = row_ids(h, _gather_items(h.tables.vertex_face, entry), vertex[None])
+    best = _argmax_choice(entry, face_normal(h, face).dot(_add_axis(d)))
+    return _gather_items(h.tables.vertex_corner, best)
 
 
 def face_normal(h: Hulls, face: Array) -> Vec:
@@ -289,9 +306,8 @@ def face_corner(h: Hulls, face: Array, k: Array) -> Array:
     """Return the k-th vertex of polygons, clockwise from outside; cyclic in k."""
     t, row = h.tables, row_of(h, face)
     number = _gather_items(t.outline_num, row)
-    return row_ids(
-        h, _gather_items(t.corner, _gather_items(t.outline, row) + number - 1 - k % number), face
-    )
+    adr = _gather_items(t.outline_adr, row) + number - 1 - k % number
+    return row_ids(h, _gather_items(t.outline_vertex, adr), face)
 
 
 def face_size(h: Hulls, face: Array) -> Array:
@@ -304,44 +320,37 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
 
     Returns:
       Coordinates of the corners, counter-clockwise from outside, padded to the largest polygon by
-      repeating the last one, `(most_corners, *S)`; and their numbers, S.
+      repeating the last one, `(max_face_corners, *S)`; and their numbers, S.
     """
     # Past the last corner the index stays at it.
     t, row = h.tables, row_of(h, face)
     number = _gather_items(t.outline_num, row)
-    place = jnp.minimum(_leading_iota(h.most_corners, face), number[None] - 1)
-    corner = _gather_items(t.corner, _gather_items(t.outline, row)[None] + place)
+    place = jnp.minimum(_leading_iota(h.max_face_corners, face), number[None] - 1)
+    corner = _gather_items(t.outline_vertex, _gather_items(t.outline_adr, row)[None] + place)
     return hull_vertex(h, row_ids(h, corner, face[None])), number
 
 
 def hull_ends(h: Hulls, vertex: Array) -> Array:
-    """Return the neighbors of vertices, `(most_around, *S)`; the last is repeated.
+    """Return the neighbors of vertices, `(max_vertex_faces, *S)`; the last is repeated.
 
     In MuJoCo's order: for each polygon at a vertex, the corner before it. -1 for a vertex of a mesh
     without hull.
     """
     t = h.tables
     entry = _vertex_polygons(h, vertex)
-    face, place = _gather_items(t.face, entry), _gather_items(t.outline_index, entry)
+    face, place = _gather_items(t.vertex_face, entry), _gather_items(t.vertex_corner, entry)
     # Corner before the vertex in the outline of each polygon, cyclically.
-    first = _gather_items(t.outline, face)
+    first = _gather_items(t.outline_adr, face)
     last = first + _gather_items(t.outline_num, face) - 1
-    end = _gather_items(t.corner, jnp.where(place > first, place - 1, last))
+    end = _gather_items(t.outline_vertex, jnp.where(place > first, place - 1, last))
     return _if_any(h, vertex, row_ids(h, end, vertex[None]))
 
 
 def _if_any(h: Hulls, vertex: Array, listed: Array) -> Array:
     """Return the listed items; -1 where the vertex has no polygon."""
-    if not h.bare:
+    if not h.searches_all:
         return listed
-    return jnp.where(_gather_items(h.tables.around_num, row_of(h, vertex)) > 0, listed, -1)
-
-
-def _best_around(h: Hulls, vertex: Array, d: Vec) -> Array:
-    """Return the entry of the polygon at each vertex whose normal is best aligned with `d`."""
-    entry = _vertex_polygons(h, vertex)
-    face = row_ids(h, _gather_items(h.tables.face, entry), vertex[None])
-    return _argmax_choice(entry, face_normal(h, face).dot(_add_axis(d)))
+    return jnp.where(_gather_items(h.tables.vertex_faces_num, row_of(h, vertex)) > 0, listed, -1)
 
 
 def _argmax_choice(choices: Array, value: Array) -> Array:
@@ -359,11 +368,11 @@ def _argmax_choice(choices: Array, value: Array) -> Array:
 
 
 def _vertex_polygons(h: Hulls, vertex: Array) -> Array:
-    """Return the addresses of polygons at vertices, `(most_around, *S)`; the last is repeated."""
+    """Return addresses in `tables.vertex_face`, `(max_vertex_faces, *S)`; the last is repeated."""
     row = row_of(h, vertex)
-    last = jnp.maximum(_gather_items(h.tables.around_num, row) - 1, 0)
-    k = jnp.minimum(_leading_iota(h.most_around, row), last[None])
-    return _gather_items(h.tables.around, row)[None] + k
+    last = jnp.maximum(_gather_items(h.tables.vertex_faces_num, row) - 1, 0)
+    k = jnp.minimum(_leading_iota(h.max_vertex_faces, row), last[None])
+    return _gather_items(h.tables.vertex_faces_adr, row)[None] + k
 
 
 def _candidates(t: HullTables, hull: Array, d: Vec) -> Array:
@@ -373,15 +382,15 @@ def _candidates(t: HullTables, hull: Array, d: Vec) -> Array:
     row, x = _interval_index((u + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
     column, y = _interval_index((v + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
     cell = _gather_items(
-        t.cell, ((hull * CUBE_FACES + face) * CELLS_PER_EDGE + row) * CELLS_PER_EDGE + column
+        t.cell_code, ((hull * CUBE_FACES + face) * CELLS_PER_EDGE + row) * CELLS_PER_EDGE + column
     )
 
     # Part of the cell, which is subdivided as finely as needed.
     side = jnp.left_shift(1, cell & (CELL_CODE_BASE - 1))
     row, _ = _interval_index(x * side.astype(u.dtype), side)
     column, _ = _interval_index(y * side.astype(u.dtype), side)
-    part = _gather_items(t.part, (cell >> CELL_CODE_BITS) + row * side + column)
-    if not len(t.slice):
+    part = _gather_items(t.part_adr, (cell >> CELL_CODE_BITS) + row * side + column)
+    if not len(t.slice_adr):
         return part
 
     # A part with a large face is a fan of slices around the face's normal (the pole).
@@ -389,7 +398,7 @@ def _candidates(t: HullTables, hull: Array, d: Vec) -> Array:
     pole_u, pole_v = (
         _gather_items(a, fan).astype(u.dtype) * POLE_UNIT for a in (t.pole_u, t.pole_v)
     )
-    in_fan = _gather_items(t.slice, fan * FAN_SLICES + _fan_slice(u - pole_u, v - pole_v))
+    in_fan = _gather_items(t.slice_adr, fan * FAN_SLICES + _fan_slice(u - pole_u, v - pole_v))
     return jnp.where(part < 0, in_fan, part)
 
 
@@ -464,29 +473,31 @@ def _tables(s: Structure) -> HullTables:
     of_corner = np.repeat(of_polygon, s.mesh_polyvertnum)
     of_entry = np.repeat(of_vertex, s.mesh_polymapnum)
     tables = HullTables(
-        geom=np.where(geoms_without_hull(s), s.nhull + s.geom_dataid, np.maximum(s.geom_hullid, 0)),
-        first=s.mesh_vertadr,
-        number=s.mesh_vertnum,
-        cell=s.hull_cell.ravel(),
-        part=s.hull_part,
+        geom_hull=np.where(
+            geoms_without_hull(s), s.nhull + s.geom_dataid, np.maximum(s.geom_hullid, 0)
+        ),
+        vert_adr=s.mesh_vertadr,
+        vert_num=s.mesh_vertnum,
+        cell_code=s.hull_cell.ravel(),
+        part_adr=s.hull_part,
         pole_u=s.hull_pole[:, 0],
         pole_v=s.hull_pole[:, 1],
-        slice=s.hull_slice.ravel(),
+        slice_adr=s.hull_slice.ravel(),
         candidate=s.hull_vertid,
-        around=s.mesh_polymapadr,
-        around_num=s.mesh_polymapnum,
-        face=_append_end(s.mesh_polymap + s.mesh_polyadr[of_entry]),
-        outline_index=_append_end(s.mesh_polyplace),
-        outline=s.mesh_polyvertadr,
+        vertex_faces_adr=s.mesh_polymapadr,
+        vertex_faces_num=s.mesh_polymapnum,
+        vertex_face=_append_zero(s.mesh_polymap + s.mesh_polyadr[of_entry]),
+        vertex_corner=_append_zero(s.mesh_polyplace),
+        outline_adr=s.mesh_polyvertadr,
         outline_num=s.mesh_polyvertnum,
-        corner=s.mesh_polyvert + s.mesh_vertadr[of_corner],
-        quad=tuple(s.mesh_polyquad.T),
+        outline_vertex=s.mesh_polyvert + s.mesh_vertadr[of_corner],
+        spanning_triple=tuple(s.mesh_polyquad.T),
     )
     return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)
 
 
-def _append_end(entries: Any) -> Any:
-    """Append an entry, which a trailing mesh without hull would address."""
+def _append_zero(entries: Any) -> Any:
+    """Append an entry, which the last vertex of a trailing mesh without hull reads."""
     return np.append(entries, 0)
 
 

@@ -39,7 +39,7 @@ from jaxsim.physics.collision.convex.polygon import (
 )
 from jaxsim.physics.collision.convex.solid import Assets
 from jaxsim.transforms.compaction import add_leading_axes
-from jaxsim.transforms.materialize_result import materialize_decision, materialize_result
+from jaxsim.transforms.materialize import materialize_decision, materialize_result
 
 MAX_PATCH_POINTS = 4
 

@@ -21,7 +21,7 @@ from jaxsim.physics.collision.convex.hull import (
     row_of,
 )
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, touch_if
-from jaxsim.transforms.materialize_result import materialize_decision
+from jaxsim.transforms.materialize import materialize_decision
 
 PLANE_MESH_SLOTS = 4
 
@@ -46,13 +46,13 @@ def _corners(h: Hulls, geom: Array, down: Vec) -> tuple[Array, Array]:
     hull = hull_of(h, jnp.broadcast_to(geom, down.shape))
     t = h.tables
     lowest = hull_support(h, hull, down)
-    if not h.number:
+    if not h.nhull:
         none = jnp.zeros(lowest.shape, bool)
         return jnp.stack([lowest] * PLANE_MESH_SLOTS), jnp.stack([~none, none, none, none])
     # The best aligned polygon at the lowest vertex, and three more of its corners.
     corner = hull_corner(h, lowest, down)
-    others = [b.at[corner].get(mode="promise_in_bounds") for b in t.quad]
-    touching = [t.corner.at[k].get(mode="promise_in_bounds") for k in others]
+    others = [b.at[corner].get(mode="promise_in_bounds") for b in t.spanning_triple]
+    touching = [t.outline_vertex.at[k].get(mode="promise_in_bounds") for k in others]
     vertex = [lowest] + [row_ids(h, corner, lowest) for corner in touching]
-    own = row_of(h, hull) < h.number
+    own = row_of(h, hull) < h.nhull
     return jnp.stack(vertex), jnp.stack([own, own, own, others[2] != others[1]])

@@ -29,7 +29,7 @@ from jaxsim.physics.collision.convex.feature import (
     newton_step,
 )
 from jaxsim.transforms.compaction import evaluate_active_lanes
-from jaxsim.transforms.materialize_result import materialize_decision
+from jaxsim.transforms.materialize import materialize_decision
 
 _POOL_SIZE = 4  # corners from which active subsets are chosen
 _CORNER_SUBSETS = [s for size in (3, 2, 1) for s in combinations(range(_POOL_SIZE), size)]

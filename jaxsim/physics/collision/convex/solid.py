@@ -27,7 +27,7 @@ from jaxsim.physics.collision.convex.hull import (
     hull_vertex,
     hulls,
 )
-from jaxsim.transforms.materialize_result import materialize_decision
+from jaxsim.transforms.materialize import materialize_decision
 
 
 @node("kinds", "geom_type", "max_iterations", "patches")

@@ -25,7 +25,7 @@ from jaxsim.physics.collision.field.pair import Pair, normalize_or_zero, pair_of
 from jaxsim.physics.collision.field.search_results import SdfSearchResult
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.shape import PlacedGeoms, add_slot_axis
-from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.materialize import materialize_result
 
 _MIN_CURVATURE = (
     0.3  # regularization: curvature, in radians per geom size, below which points hardly slide

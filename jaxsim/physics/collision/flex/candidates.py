@@ -4,7 +4,7 @@ entries of a group -> gaps of their boxes -> the nearest entries, up to a budget
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,50 +18,32 @@ from jaxsim.physics.collision.flex.broadphase import select_near_entries
 from jaxsim.physics.collision.flex.item import FlexItems, RoundedHull, hulls_of, no_item
 from jaxsim.physics.collision.flex.plan import FlexPairGroup
 from jaxsim.physics.collision.flex.rod_box import bars_of
-from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
-from jaxsim.transforms.materialize_result import materialize_result
-
-
-class SoftPoints(NamedTuple):
-    """Candidate contacts of flexes, `[points, *W]`.
-
-    Attributes:
-      touch: positions, distances and normals.
-      pair: index among all pairs.
-      item: items on both sides; `no_item` for a geom.
-      rank: sort key of MuJoCo's order.
-      found: bool, the distance is below the detection distance.
-    """
-
-    touch: ContactPoints
-    pair: IdArray
-    item: tuple[IdArray, IdArray]
-    rank: IdArray
-    found: jax.Array
+from jaxsim.physics.collision.shape import CandidatePoints, PlacedGeoms
+from jaxsim.transforms.materialize import materialize_result
 
 
 def flex_narrow_phase(
     s: Structure,
     group: FlexPairGroup,
     geoms: PlacedGeoms,
-    soft: FlexItems,
+    flexes: FlexItems,
     reach: Array,
     assets: Mapping[Callable | None, Any],
-) -> tuple[SoftPoints, Array | int]:
+) -> tuple[CandidatePoints, Array | int]:
     """Run the broad and narrow phase of a group; also return the number of dropped entries."""
     # Broad phase, then the geometry of both sides.
-    pair, first, second, start, reach, lost = select_near_entries(s, group, geoms, soft, reach)
+    pair, first, second, start, reach, dropped = select_near_entries(s, group, geoms, flexes, reach)
     # Narrow phase of all entries in one call.
-    a = _side_geometry(s, group, 0, geoms, soft, first)
-    b = _side_geometry(s, group, 1, geoms, soft, second)
+    a = _side_geometry(s, group, 0, geoms, flexes, first)
+    b = _side_geometry(s, group, 1, geoms, flexes, second)
     touch = materialize_result(
         group.collider.collide, a, b, assets.get(group.collider.assets), reach
     )
     if group.collider.among:
         touch = group.collider.among(touch, pair.array(touch.dist[0]))
     # Flatten the contact points of all entries: all first points, then all second ones.
-    if touch.lost is not None:
-        lost = lost + jnp.sum(touch.lost, axis=0, keepdims=True, dtype=jnp.int32)
+    if touch.dropped is not None:
+        dropped = dropped + jnp.sum(touch.dropped, axis=0, keepdims=True, dtype=jnp.int32)
     slots = group.slots
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape, (slots, *reach.shape))
     # A point is a contact if its distance is within reach and its slot is filled.
@@ -75,26 +57,21 @@ def flex_narrow_phase(
 
     if not group.sizes[0]:
         first = pair.look_up(np.full(int(group.entries.pair.max()) + 1, no_item(s)))
-    touch = jax.tree.map(flat, touch._replace(tangent=None, lost=None))
-    points = SoftPoints(
-        touch,
-        repeat_ids(pair),
-        (repeat_ids(first), repeat_ids(second)),
-        _point_ranks(start, slots),
-        flat(found),
-    )
-    return points, lost
+    touch = jax.tree.map(flat, touch._replace(tangent=None, dropped=None))
+    item = repeat_ids(first), repeat_ids(second)
+    points = CandidatePoints(touch, repeat_ids(pair), flat(found), item, _point_ranks(start, slots))
+    return points, dropped
 
 
 def _side_geometry(
-    s: Structure, group: FlexPairGroup, k: int, geoms: PlacedGeoms, soft: FlexItems, ids: IdArray
+    s: Structure, group: FlexPairGroup, k: int, geoms: PlacedGeoms, flexes: FlexItems, ids: IdArray
 ) -> PlacedGeoms | RoundedHull:
     """Return the geometry of one side of a group."""
     if group.bars[k]:
-        return bars_of(s, soft, ids, group.sizes[k])
+        return bars_of(s, flexes, ids, group.sizes[k])
     if not group.sizes[k]:
         return ids.take(geoms)
-    return hulls_of(s, soft, ids, group.sizes[k])
+    return hulls_of(s, flexes, ids, group.sizes[k])
 
 
 def _point_ranks(first: IdArray, number: int) -> IdArray:

@@ -1,10 +1,16 @@
 """Contact Jacobian of flexes: barycentric and nodal interpolation of the motion of bodies.
 
 A vertex is fixed to a body. A point on an element moves with the bodies of its vertices, weighted
-by the barycentric coordinates of the point of the element that is nearest to the contact. Where
-vertices are interpolated, the barycentric coordinates give a point in the reference box; the shape
-functions at this point are the weights of the nodes, which are fixed to bodies. Edges of rods that
-rotate by a hinge are in rod_jacobian.py.
+by the barycentric coordinates w_i of the point of the element that is nearest to the contact. Where
+vertices are interpolated, the barycentric coordinates give a point xi in the reference box; the
+shape functions N_k at this point are the weights of the nodes, which are fixed to bodies:
+
+    vertices on bodies    v = sum_i w_i v(body of vertex i)          corner_shares
+    interpolated          xi = sum_i w_i xi_i,
+                          v = sum_k N_k(xi) v(body of node k)        node_shares
+
+A row of the Jacobian is the motion of the second side less that of the first, dof by dof. Edges of
+rods that rotate by a hinge are in rod_jacobian.py.
 
 MuJoCo's documentation, Changelog 4.0 (contacts with flex elements); flex/lattice.py has the shape
 functions.

@@ -1,8 +1,10 @@
 """Collision items of flexes: elements and vertices under one numbering.
 
-An item id is the id of an element, or `nflexelem` plus the id of a vertex. An element is the convex
-hull of its vertices, inflated by a radius: a capsule, a triangle with thickness, a tetrahedron with
-round edges.
+    item id     0, 1, ...      nflexelem, ...     nflexelem + nflexvert
+    item        elements       vertices           none: the side is a geom (`no_item`)
+
+An element is the convex hull of its vertices, inflated by a radius: a capsule, a triangle with
+thickness, a tetrahedron with round edges.
 """
 
 from typing import NamedTuple
@@ -121,11 +123,11 @@ class RoundedHull(NamedTuple):
     radius: jax.Array
 
 
-def hulls_of(s: Structure, soft: FlexItems, item: IdArray, size: int) -> RoundedHull:
+def hulls_of(s: Structure, flexes: FlexItems, item: IdArray, size: int) -> RoundedHull:
     """Return the hulls of items with `size` corners."""
     table = item_corners(s)
-    corner = tuple(item.look_up(table[:, k]).take(soft.xpos) for k in range(size))
-    return RoundedHull(corner, item.look_up(item_flex(s)).take(soft.radius))
+    corner = tuple(item.look_up(table[:, k]).take(flexes.xpos) for k in range(size))
+    return RoundedHull(corner, item.look_up(item_flex(s)).take(flexes.radius))
 
 
 def as_capsule(hull: RoundedHull) -> PlacedGeoms:

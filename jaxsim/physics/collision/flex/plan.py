@@ -230,6 +230,14 @@ def rank_contacts(
 ) -> tuple[np.ndarray, tuple[FlexPairGroup, ...]]:
     """Rank contact points in MuJoCo's order: by pair, by element of each side, by point.
 
+    The rank of a point is the number of possible points before it:
+
+        pair  elements  points  rank of the first point
+        0     geoms     4       0
+        1     0 and 2   1       4
+        1     0 and 5   1       5
+        2     geoms     1       6
+
     Args:
       s: structure of the model.
       geom_slots: contact points of each pair, 0 for those with flexes, `[npairs]`.

@@ -48,14 +48,14 @@ def rod_edges(m: Model, d: Data) -> PlacedGeoms | None:
     return PlacedGeoms((ends[0] + ends[1]).scale(0.5), rot, size, jnp.zeros(half.shape, jnp.int32))
 
 
-def bars_of(s: Structure, soft: FlexItems, item: IdArray, size: int) -> PlacedGeoms:
+def bars_of(s: Structure, flexes: FlexItems, item: IdArray, size: int) -> PlacedGeoms:
     """Return the boxes of elements (`size` 2), or the cross sections of their edges at vertices."""
-    assert soft.bars is not None
-    found: PlacedGeoms = item.look_up(np.maximum(any_edge(s), 0)).take(soft.bars)
+    assert flexes.bars is not None
+    found: PlacedGeoms = item.look_up(np.maximum(any_edge(s), 0)).take(flexes.bars)
     if size > 1:
         return found
     vertex = item.look_up(np.maximum(np.arange(len(any_edge(s))) - s.nflexelem, 0) % s.nflexvert)
-    return found._replace(pos=vertex.take(soft.xpos))
+    return found._replace(pos=vertex.take(flexes.xpos))
 
 
 def plane_bar(plane: PlacedGeoms, bar: PlacedGeoms, assets: None, reach: Array) -> ContactPoints:

@@ -152,5 +152,5 @@ def _concat_contacts(touches: list[ContactPoints]) -> ContactPoints:
     def stack(*parts: Array) -> Array:
         return jnp.stack(jnp.broadcast_arrays(*parts))
 
-    each = [t._replace(tangent=None, lost=None) for t in touches]
+    each = [t._replace(tangent=None, dropped=None) for t in touches]
     return jax.tree.map(stack, *each)

@@ -30,7 +30,7 @@ from jaxsim.physics.collision.shape import (
     per_slot,
     permute_parts,
 )
-from jaxsim.transforms.materialize_result import (
+from jaxsim.transforms.materialize import (
     materialize_decision,
     materialize_result,
     pack_digits,

@@ -28,7 +28,7 @@ from jaxsim.physics.collision.shape import (
     permute_parts,
     touch_if,
 )
-from jaxsim.transforms.materialize_result import (
+from jaxsim.transforms.materialize import (
     materialize_decision,
     materialize_result,
     pack_digits,

@@ -14,7 +14,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.math import Vec, select_where
 from jaxsim.math.guard import safe_divide
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, per_slot
-from jaxsim.transforms.materialize_result import materialize_decision
+from jaxsim.transforms.materialize import materialize_decision
 
 
 def _plane_contacts(

@@ -13,7 +13,7 @@ from jaxsim.math import Vec, select_where
 from jaxsim.math.guard import safe_divide
 from jaxsim.physics.collision.primitive.segment import nearest_on_segment, nearest_on_segments
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, touch_if
-from jaxsim.transforms.materialize_result import materialize_result
+from jaxsim.transforms.materialize import materialize_result
 
 _PARALLEL_SIN2 = 1e-8  # capsules within 1e-4 rad (this is the squared sine) touch in two points
 

@@ -23,10 +23,15 @@ from jaxsim.physics.collision.candidates.plan import CollisionLayout, PairGroup
 from jaxsim.physics.collision.contact_ids import StaticIds
 from jaxsim.physics.collision.convex.convex import convex_convex, lowest_point_over_plane
 from jaxsim.physics.collision.convex.solid import Assets, convex_assets
-from jaxsim.physics.collision.driver import CandidatePoints, extend_to_flex_contacts, joined_points
+from jaxsim.physics.collision.driver import extend_to_flex_contacts, joined_points
 from jaxsim.physics.collision.flex.item import no_item
 from jaxsim.physics.collision.params import ContactParams
-from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis
+from jaxsim.physics.collision.shape import (
+    CandidatePoints,
+    ContactPoints,
+    PlacedGeoms,
+    add_slot_axis,
+)
 from jaxsim.physics.collision.speculative.conservative_advancement import conservative_advancement
 from jaxsim.physics.collision.speculative.distance import effective_distance
 from jaxsim.physics.collision.speculative.line_of_sight import Way, has_line_of_sight, obstacles
@@ -60,7 +65,7 @@ def add_speculative_contacts(
     speculative = [
         _group_points(m, d, group, every, params, plan, acts, barred) for group in plan.speculative
     ]
-    if plan.soft:
+    if plan.flex_groups:
         none = no_item(m.structure)
         speculative = [
             extend_to_flex_contacts(p, g, plan, none)

@@ -33,7 +33,7 @@ from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, convex_as
 from jaxsim.physics.collision.shape import PlacedGeoms, add_slot_axis
 from jaxsim.physics.collision.speculative.conservative_advancement import Meeting
 from jaxsim.transforms.compaction import add_leading_axes
-from jaxsim.transforms.materialize_result import materialize_decision
+from jaxsim.transforms.materialize import materialize_decision
 
 
 class Ends(NamedTuple):

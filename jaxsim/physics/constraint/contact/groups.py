@@ -49,7 +49,7 @@ def contact_groups(m: Model) -> Groups | None:
     """
     # Flexes use full rows.
     s, plan = m.structure, collision_layout(m)
-    if plan.soft:
+    if plan.flex_groups:
         return None
     trees = tuple(tuple(np.flatnonzero(s.dof_treeid == t).tolist()) for t in range(s.ntree))
     # A contact touches two trees only if pairs between moving trees exist.

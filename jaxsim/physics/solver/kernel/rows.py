@@ -1,11 +1,24 @@
 """Constraint rows in a GPU kernel: J x, J' f, costs, and their contribution to the Hessian.
 
 Rows are distributed over the lanes of a warp, so that the costs of constraint/cost.py and
-constraint/cone.py, which are elementwise in rows, are evaluated for all of them at once. Two
-layouts: rows with a single nonzero (`OfDofs`) are on the lane of their dof; of the others
-(`OfBasis`) a program compacts the active rows of its world and copies their Jacobians to scratch
-memory, because a world uses four or five of forty contact slots. Scratch memory is shared by the
-lanes of a warp; `synchronize_lanes` is the barrier between its writes and reads.
+constraint/cone.py, which are elementwise in rows, are evaluated for all of them at once. Scratch
+memory is shared by the lanes of a warp; `synchronize_lanes` is the barrier between its writes and
+reads. There are two layouts:
+
+    rows with one nonzero (`OfDofs`): joint limits and friction, on the lane of their dof
+
+        lane (dof)     0      1      2      3      4      5
+        row            -      0      -      -      1      -      `_rows_of_dofs`, or `RowInputs.row`
+
+    the others (`OfBasis`): a world uses four or five of forty contact slots, so the active ones are
+    compacted, and their Jacobians copied to scratch memory
+
+        slot           0      1      2      3      4      5
+        active         0      1      0      0      1      1
+        lane           -      0      -      -      1      2      `RowMemory.order` = 1, 4, 5, ...
+
+`times` sums over the dofs, which is a sum over the lanes for each row; `transpose_times` and
+`add_gram` visit the rows that act one after another (`_each`).
 """
 
 from dataclasses import replace
@@ -169,21 +182,21 @@ class OfDofs(NamedTuple):
         """Compute J x - aref from J x."""
         return y - self.aref
 
-    def push(self, piece: CostDerivatives) -> Array:
+    def transpose_times(self, term: CostDerivatives) -> Array:
         """Compute J' f along the dofs, and store the curvature for `add_gram`."""
         # Store the curvature by dof; `add_gram` reads it tile by tile.
-        place, end = lane_indices(len(piece.curvature)), self.own.curvature.shape[0]
+        place, end = lane_indices(len(term.curvature)), self.own.curvature.shape[0]
         synchronize_lanes()  # all lanes have read the values of the previous iteration
-        store(self.own.curvature, place, value=piece.curvature, where=place < end)
+        store(self.own.curvature, place, value=term.curvature, where=place < end)
         synchronize_lanes()
-        return self.sign * piece.force
+        return self.sign * term.force
 
-    def add_gram(self, H: Tiles, piece: CostDerivatives, act: Array) -> Tiles:
-        """Add J' W J to H where `act` is true, with the curvature stored by `push`.
+    def add_gram(self, H: Tiles, term: CostDerivatives, act: Array) -> Tiles:
+        """Add J' W J to H where `act` is true, with the curvature stored by `transpose_times`.
 
         The Jacobian has entries +-1, so that J' W J is the diagonal W.
         """
-        del piece
+        del term
         # The diagonal of the tile.
         side = len(H[0][0])
         place = lane_indices(side)
@@ -260,12 +273,12 @@ class OfBasis(NamedTuple):
             return y - self.aref[0]
         return [a - b for a, b in zip(y, self.aref, strict=True)]
 
-    def push(self, piece: CostDerivatives) -> Array:
+    def transpose_times(self, term: CostDerivatives) -> Array:
         """Compute J' f along the dofs, and store the curvature for `add_gram`."""
         contacts, basis = self._of_contacts, range(len(self.aref))
         # Store forces and lower triangles of the curvature, one row per lane.
-        force = piece.force if contacts else [piece.force]
-        curvature = piece.curvature if contacts else [[piece.curvature]]
+        force = term.force if contacts else [term.force]
+        curvature = term.curvature if contacts else [[term.curvature]]
         lane, n = lane_indices(len(force[0])), self.own.J.shape[0]
         synchronize_lanes()  # all lanes have read the values of the previous iteration
         for p in basis:
@@ -276,18 +289,18 @@ class OfBasis(NamedTuple):
 
         # Sum over the rows with a nonzero force.
         def row(k: Array, out: Array) -> Array:
-            pushes = (self.own.force[k, p] * self._row(k, p) for p in basis)
-            return sum(pushes, out)
+            terms = (self.own.force[k, p] * self._row(k, p) for p in basis)
+            return sum(terms, out)
 
         out = jnp.zeros((self.lanes,), self.own.J.dtype)
         out = self._each(_some_number(force), row, out)
         return out
 
-    def add_gram(self, H: Tiles, piece: CostDerivatives, act: Array) -> Tiles:
-        """Add J' W J to H where `act` is true, with the curvature stored by `push`."""
+    def add_gram(self, H: Tiles, term: CostDerivatives, act: Array) -> Tiles:
+        """Add J' W J to H where `act` is true, with the curvature stored by `transpose_times`."""
         # Rows without curvature contribute nothing.
         basis = range(len(self.aref))
-        normal = piece.curvature[0][0] if self._of_contacts else piece.curvature
+        normal = term.curvature[0][0] if self._of_contacts else term.curvature
 
         def row(k: Array, H: Tiles) -> Tiles:
             side = len(H[0][0])

@@ -117,7 +117,7 @@ def _found(margin: float):
     field, geoms = _placed(mj, _states(margin))
     reach = jnp.asarray(np.broadcast_to(mj.geom_margin[1:, None], (len(GEOMS), STATES)))
     touch = collide(field, geoms, _fields(), reach)
-    assert not np.any(touch.lost)
+    assert not np.any(touch.dropped)
     return [np.asarray(x) for x in (touch.dist, *touch.pos.parts, *touch.normal.parts)]
 
 
@@ -192,7 +192,7 @@ def _slopes():
 
     @functools.partial(jax.jit, compiler_options=OPTIMIZED)
     def run(x, way):
-        return jax.jvp(lambda x: _touch(*operands, x)._replace(lost=None), (x,), (way,))
+        return jax.jvp(lambda x: _touch(*operands, x)._replace(dropped=None), (x,), (way,))
 
     return run
 
@@ -265,6 +265,6 @@ def test_single_precision_is_close():
     nothing = jax.tree.map(jnp.zeros_like, _way(0, 1.0))
     double = _slopes()(nothing, nothing)[0].dist
     touch = collide(*jax.tree.map(single, (field, geoms, f, reach)))
-    real = jax.tree.leaves(touch._replace(lost=None))
+    real = jax.tree.leaves(touch._replace(dropped=None))
     assert all(x.dtype == jnp.float32 and np.isfinite(x).all() for x in real)
     np.testing.assert_allclose(touch.dist.min(axis=0), double.min(axis=0), rtol=0, atol=1e-4)

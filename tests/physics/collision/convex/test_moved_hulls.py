@@ -96,6 +96,6 @@ def test_what_may_move_is_chosen_at_load(scene):
     with jaxsim.for_platform("cuda", kernels=False):
         for free in ((), ("mesh_vert",)):
             loaded = swapped(jaxsim.load_model(XML, free=free), m.mesh_vert)
-            assert hulls(unpack_record(loaded, 0)).walks == bool(free)
+            assert hulls(unpack_record(loaded, 0)).climbs == bool(free)
         for way in (replaced, restored, randomized):
-            assert hulls(unpack_record(way(m, m.mesh_vert * STRETCH), 0)).walks, way
+            assert hulls(unpack_record(way(m, m.mesh_vert * STRETCH), 0)).climbs, way

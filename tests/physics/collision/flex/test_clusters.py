@@ -76,7 +76,7 @@ def load(case: str, table: int, **capacities: int) -> jaxsim.Model:
     """A model whose groups of more entries than `table` are made of clusters."""
     plan.MAX_TABLE_ENTRIES = table
     m = jaxsim.load_model(text(case, table), **capacities)
-    some = [g for g in collision_layout(m).soft if g.sizes[1] > 1]
+    some = [g for g in collision_layout(m).flex_groups if g.sizes[1] > 1]
     assert some
     assert all((g.clusters is None) == (table == LONG_TABLE) for g in some)
     return m
@@ -107,10 +107,10 @@ def entries(m: jaxsim.Model, qpos: jax.Array) -> list:
     geoms, soft = place_collision_geoms(native, d, of_model), place_flexes(native, d)
     reach = contact_reach(native, d, of_model, contact_params(native, of_model.pairs))
     found = []
-    for group in of_model.soft:
+    for group in of_model.flex_groups:
         near = select_near_entries(m.structure, group, geoms, soft, reach)
-        ids = (near.pair, near.first, near.second, near.rank)
-        found.append((jnp.stack([a.array(near.reach) for a in ids], axis=1), near.reach, near.lost))
+        ids = [i.array(near.reach) for i in (near.pair, near.first, near.second, near.rank)]
+        found.append((jnp.stack(ids, axis=1), near.reach, near.dropped))
     return found
 
 
@@ -123,7 +123,7 @@ def test_near_elements_are_those_of_the_table(case):
     for table in (LONG_TABLE, NO_TABLE):
         # fewer than there are entries, of which the table would not test any otherwise
         m = load(case, table, pairs=300 if case == "simple" else 4000)
-        assert not any(g.tests_every_entry for g in collision_layout(m).soft)
+        assert not any(g.tests_every_entry for g in collision_layout(m).flex_groups)
         run = jax.jit(jax.vmap(lambda q, m=m: entries(m, q)), compiler_options=COMPILER)
         found.append(run(poses(m)))
     number = 0
@@ -255,7 +255,7 @@ def rings(around: int, across: int) -> str:
 def test_plan_of_two_large_flexes_is_small():
     """24.7 million pairs of elements."""
     m = jaxsim.load_model(rings(54, 46))
-    (between,) = [g for g in collision_layout(m).soft if g.clusters is not None]
+    (between,) = [g for g in collision_layout(m).flex_groups if g.clusters is not None]
     assert m.nflexelem == 2 * 4968
     assert between.clusters.number < 4968**2 / 50
     arrays = [
