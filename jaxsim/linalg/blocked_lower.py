@@ -1,11 +1,11 @@
 """Left-looking blocked Cholesky in loops, of the lower triangle of a matrix of many worlds.
 
 `PackedLower` (packed_lower.py) stores panels of exactly their height, and its unrolled program
-grows with the square of the rows. Here blocks of `BLOCK_WIDTH` columns are grouped into
-`_NUM_STEPS` steps; all blocks of a step have the same height, so that loops can iterate over them
-and the program is as long for 60 rows as for 180. Left-looking: all contributions of the columns to
-the left are subtracted from a block in one pass, because memory traffic dominates the time. Slices
-in a loop are pinned: otherwise they would be recomputed for each term of a product.
+grows with the square of the rows. Here blocks of `BLOCK_WIDTH` columns are grouped into a few steps
+(`blocked_lower_steps`); all blocks of a step have the same height, so that loops can iterate over
+them and the program is as long for 60 rows as for 180. Left-looking: all contributions of the
+columns to the left are subtracted from a block in one pass, because memory traffic dominates the
+time. Slices in a loop are pinned: otherwise they would be recomputed for each term of a product.
 
 `step` is `[blocks, blocks of rows, BLOCK_WIDTH, BLOCK_WIDTH, W]`, a block of columns of it a
 `panel`, the `BLOCK_WIDTH` rows of a panel on the diagonal its `corner`; `start` is the first row or
@@ -33,9 +33,9 @@ from jaxsim.arrays.node import node
 from jaxsim.arrays.products import one_item
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products
 from jaxsim.transforms.materialize import materialize
+from jaxsim.transforms.tuning import tuning
 
-BLOCK_WIDTH = 6  # columns of a block
-_NUM_STEPS = 3
+BLOCK_WIDTH = 6  # columns of a block: the dofs of a free body
 
 
 @node("size")
@@ -62,8 +62,9 @@ class BlockedLower:
         A = jnp.pad(A, ((0, spare), (0, spare), (0, 0)))
         unit = np.arange(n, n + spare)
         A = A.at[unit, unit].set(1) if spare else A
-        # Divide the blocks of columns into _NUM_STEPS steps, and stack the columns of each.
-        cuts = sorted({round(blocks * k / _NUM_STEPS) for k in range(_NUM_STEPS + 1)})
+        # Divide the blocks of columns into steps, and stack the columns of each.
+        number = tuning().blocked_lower_steps
+        cuts = sorted({round(blocks * k / number) for k in range(number + 1)})
         steps = []
         for start, end in pairwise(cuts):
             columns = [

@@ -7,7 +7,7 @@ on a CPU), one matrix at a time: XLA:CPU hands the matrices of a batched call to
 waits for them inside one of these, so as many simultaneous calls as there are threads deadlock
 (jaxlib 0.10). LAPACK divides a matrix of more than 192 rows among threads of its own, which spin
 while waiting: on a busy machine 300 dofs took 0.6 to 160 ms. So the library factorizes only blocks
-that it processes on one thread (`_MAX_SINGLE_THREAD_SIZE`), and matrix products do the rest
+that it processes on one thread (`max_library_dofs`), and matrix products do the rest
 (`_block_solve`).
 
 `make_updatable` chooses the format of a matrix to which the solver adds J' D J before it solves
@@ -43,12 +43,7 @@ from jaxsim.linalg.spd_kernel import solve_in_kernel, supports_rhs
 from jaxsim.transforms.derivative_context import is_differentiated, prefer_loops
 from jaxsim.transforms.materialize import is_unbatched
 from jaxsim.transforms.platform import platform
-
-_MAX_SINGLE_THREAD_SIZE = 192  # largest matrix that the library factorizes on the calling thread
-_FACTOR_BLOCK_SIZE = 128  # block size of larger matrices
-_MAX_SHORT_UNROLLED = 8  # largest matrix whose unrolled factorization is a short program
-MAX_UNROLLED_DOFS = 48  # largest matrix that is factorized by unrolled panels; of one world, dense
-IN_STEPS = 96  # largest matrix of the solver that is factorized by loops over many worlds
+from jaxsim.transforms.tuning import tuning
 
 
 def solve_spd(A: Array, b: Array) -> Array:
@@ -70,7 +65,7 @@ def solve_spd(A: Array, b: Array) -> Array:
     # Many worlds: a GPU kernel, an unrolled or row-wise factorization, or the library one by one.
     if platform().kernels and supports_rhs(b):
         return _linear_solve(A, b) if is_differentiated() else solve_in_kernel(A, b)
-    if n <= MAX_UNROLLED_DOFS and not is_unbatched(b):
+    if n <= tuning().max_unrolled_dofs and not is_unbatched(b):
         return _linear_solve(A, b) if is_differentiated() else _solve_batch(A, b)
     size = max(A.shape[-1], b.shape[-1])
     A = jnp.broadcast_to(A, (n, n, size))
@@ -192,7 +187,7 @@ def supports_block_updates(
     `own`."""
     if not prefer_loops():
         return False
-    return (len(tied) > 1 and n > MAX_UNROLLED_DOFS) or (
+    return (len(tied) > 1 and n > tuning().max_unrolled_dofs) or (
         len(parts) > 1 and tuple(own) == tuple(parts)
     )
 
@@ -219,18 +214,18 @@ def make_updatable(
     if is_differentiated():
         return Dense(A, parts)
     # One large world with contacts between trees: skyline.
-    if len(tied) > 1 and A.ndim == 2 and len(A) > MAX_UNROLLED_DOFS and prefer_loops():
+    if len(tied) > 1 and A.ndim == 2 and len(A) > tuning().max_unrolled_dofs and prefer_loops():
         return Skyline.of(A, tied)
     # Decoupled trees: block-diagonal.
     if len(parts) > 1:
         return BlockDiagonal.of(A, tuple(map(tuple, parts)), solve_spd)
     # Many worlds: lower triangle, unrolled if small, else in loops.
-    halves = 0 < len(A) <= IN_STEPS and not is_unbatched(like)
+    halves = 0 < len(A) <= tuning().max_tiled_dofs and not is_unbatched(like)
     if not halves or not platform().recomputes:
         return Dense(A)
     return (
         _lower(A, like)
-        if len(A) <= MAX_UNROLLED_DOFS
+        if len(A) <= tuning().max_unrolled_dofs
         else BlockedLower.of(_broadcast_to_worlds(A, like))
     )
 
@@ -253,7 +248,7 @@ def inverse_spd(A: Array) -> Array:
     unit = jnp.eye(n, dtype=A.dtype)
     if A.ndim == 2:
         return _solve(A, unit)
-    if n <= MAX_UNROLLED_DOFS and not is_unbatched(A[0]):
+    if n <= tuning().max_unrolled_dofs and not is_unbatched(A[0]):
         return PackedLower.of(A).inverse()
     return jax.vmap(_solve, in_axes=(-1, None), out_axes=-1)(A, unit)
 
@@ -352,7 +347,7 @@ def _linear_solve(A: Array, b: Array) -> Array:
 @jax.jit  # `custom_linear_solve` calls it twice: trace once, lower to one function
 def _solve_batch(A: Array, b: Array) -> Array:
     """Solve for many worlds: unrolled if small, else row by row in a fused kernel."""
-    if len(A) <= _MAX_SHORT_UNROLLED or not platform().fuses_calls:
+    if len(A) <= tuning().max_short_unrolled_dofs or not platform().fuses_calls:
         return _lower(A, b).solve(b)
     A = _broadcast_to_worlds(A, b)
     return solve_by_rows(A, b)
@@ -361,11 +356,10 @@ def _solve_batch(A: Array, b: Array) -> Array:
 def _cholesky_solve(A: Array, b: Array) -> Array:
     """Solve for one world: row by row in a fused kernel, by the library, or by blocks."""
     columns = b.reshape(len(b), -1)
-    if len(A) <= IN_STEPS and prefer_loops():
+    if len(A) <= tuning().max_row_loop_dofs and prefer_loops():
         return _step_solve(A, columns).reshape(b.shape)
-    solve = (
-        _block_solve if len(A) > _MAX_SINGLE_THREAD_SIZE and platform().blocks else _library_solve
-    )
+    in_blocks = len(A) > tuning().max_library_dofs and platform().blocks
+    solve = _block_solve if in_blocks else _library_solve
     return solve(A, columns).reshape(b.shape)
 
 
@@ -410,7 +404,7 @@ def _block_solve(A: Array, b: Array) -> Array:
     """Solve by right-looking blocked Cholesky, with explicit inverses of the diagonal blocks."""
     blocks = []
     while len(A):
-        width = min(_FACTOR_BLOCK_SIZE, len(A))
+        width = min(tuning().library_block_dofs, len(A))
         # Factorize and invert the diagonal block, then update the trailing matrix by products.
         inverse = _inverse_lower(lax.linalg.cholesky(A[:width, :width], symmetrize_input=False))
         below = _matrix_product(A[width:, :width], inverse.T)

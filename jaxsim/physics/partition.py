@@ -6,7 +6,7 @@ several of them. The Hessian of the solver also couples trees that may touch, an
 equality or a tendon couples; under the discrete integrator actuators and flexes as well. Parts
 depend on the structure of the model alone, not on the state. Each block size compiles to a
 factorization of its own, so that the blocks are used only where they reduce the work by
-`MIN_SPEEDUP`.
+`min_block_speedup`.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,6 @@ import numpy as np
 
 from jaxsim.enums import EqType
 from jaxsim.linalg.block_diagonal import Parts
-from jaxsim.linalg.factor import MAX_UNROLLED_DOFS
 from jaxsim.linalg.tree_sparse import pairs_of
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
@@ -26,9 +25,8 @@ from jaxsim.physics.flex.stiffness import passive_contact_trees, trees_of_flexes
 from jaxsim.physics.sleep.incidence import equality_incidence, tendon_incidence
 from jaxsim.physics.topology import dof_forest
 from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
-# split only if the flop count drops by this factor; each block size is a program of its own
-MIN_SPEEDUP = 4
 NO_PAIRS = np.zeros((0, 2), np.int32)
 # equalities that couple two objects
 _COUPLING_EQUALITIES = (EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON)
@@ -52,10 +50,12 @@ def is_sparse(m: Model) -> bool:
 @cache_by_structure
 def _is_sparse(s: Structure) -> bool:
     sizes = np.array([len(part) for part in inertia_blocks(s)])
-    if s.ntendon or sizes.max(initial=0) <= MAX_UNROLLED_DOFS:
+    if s.ntendon or sizes.max(initial=0) <= tuning().max_unrolled_dofs:
         return False
+    # One row update per entry, against n^3 / 6 operations of a dense block.
     pairs = pairs_of(dof_forest(s))
-    return 4 * len(pairs.item) * pairs.width < int(np.sum(sizes**3)) / 6
+    operations = len(pairs.item) * pairs.width
+    return tuning().min_block_speedup * operations < int(np.sum(sizes**3)) / 6
 
 
 @cache_by_structure
@@ -115,7 +115,10 @@ def touching_trees(s: Structure, plan: CollisionLayout) -> np.ndarray:
 
 
 def _parts(
-    s: Structure, ties: Iterable[np.ndarray], pairs: np.ndarray = NO_PAIRS, gain: int = MIN_SPEEDUP
+    s: Structure,
+    ties: Iterable[np.ndarray],
+    pairs: np.ndarray = NO_PAIRS,
+    gain: float | None = None,
 ) -> Parts:
     """Group the dofs of coupled trees.
 
@@ -123,8 +126,10 @@ def _parts(
       s: structure of the model.
       ties: groups of coupled trees, -1 for none.
       pairs: further coupled pairs of trees, `[n, 2]`.
-      gain: factor by which the blocks must reduce the work, else one block is returned.
+      gain: factor by which the blocks must reduce the work, else one block is returned; each block
+        size is a program of its own. None: `min_block_speedup` of the tuning.
     """
+    gain = tuning().min_block_speedup if gain is None else gain
     # Edges of the coupling graph: a chain through each group, and the pairs.
     own = [tie[tie >= 0] for tie in ties]
     chained = [np.stack([tie[:-1], tie[1:]], axis=1) for tie in own]

@@ -4,7 +4,7 @@ XLA:CPU runs a program kernel by kernel. A step has a thousand kernels or more; 
 as many as fit a core's cache, starting a kernel takes longer than running it. XLA compiles small
 loops ("small calls") whole, as one kernel with loops and branches inside, and treats any call that
 carries the same metadata (`_KERNEL_ATTRIBUTES`) this way. So `fuse_calls` partitions a jaxpr, in
-order, into parts of at most `MAX_KERNEL_OPERATIONS` operations and marks each part: a step of one
+order, into parts of at most `max_kernel_operations` operations and marks each part: a step of one
 world takes a quarter of the time, one of many worlds in tiles two thirds.
 
 A marked kernel may contain only operations for which XLA emits code itself (`KERNEL_PRIMITIVES`):
@@ -28,17 +28,11 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 
 from jaxsim.arrays.array import Array
+from jaxsim.transforms.tuning import tuning
 
 _KERNEL_ATTRIBUTES = {"xla_cpu_small_call": "true", "inlineable": "false"}
-MAX_KERNEL_OPERATIONS = (
-    600  # most operations of a kernel; kernels compile in parallel, one thread each
-)
 _MIN_LIBRARY_SUM = 4096  # length of a sum from which on XLA calls a library
-_MAX_KERNEL_MULTIPLICATIONS = (
-    8192  # most multiplications of a matrix-matrix product in a kernel, about 1 ns each
-)
 _LOOP_PRIMITIVES = ("scan", "while")
-MIN_KERNEL_OPERATIONS = 8  # fewest operations that are worth a kernel
 
 KERNEL_PRIMITIVES = frozenset(
     # elementwise
@@ -135,26 +129,25 @@ def _group_equations(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
 
 
 def _parts(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
-    """Pack units into parts of at most `MAX_KERNEL_OPERATIONS` operations with one evaluator each,
+    """Pack units into parts of at most `max_kernel_operations` operations with one evaluator each,
     in order."""
+    most, least = tuning().max_kernel_operations, tuning().min_kernel_operations
     part: list[JaxprEqn] = []
     size, run = 0, _evaluate_as_kernel
     for eqns, number, how in units:
-        if part and (
-            how != run or how in _SEPARATE_EVALUATORS or size + number > MAX_KERNEL_OPERATIONS
-        ):
-            yield part, run if size >= MIN_KERNEL_OPERATIONS else _evaluate_unfused
+        if part and (how != run or how in _SEPARATE_EVALUATORS or size + number > most):
+            yield part, run if size >= least else _evaluate_unfused
             part, size = [], 0
         part += eqns
         size, run = size + number, how
     if part:
-        yield part, run if size >= MIN_KERNEL_OPERATIONS else _evaluate_unfused
+        yield part, run if size >= least else _evaluate_unfused
 
 
 def _run_of(eqn: JaxprEqn, number: int) -> Callable:
     """Return how an equation is evaluated: opened, in a kernel, or as it is."""
     # Calls and branches larger than a kernel get kernels of their own.
-    if eqn.primitive.name in _SPLIT_PRIMITIVES and number > MAX_KERNEL_OPERATIONS:
+    if eqn.primitive.name in _SPLIT_PRIMITIVES and number > tuning().max_kernel_operations:
         return _SPLIT_PRIMITIVES[eqn.primitive.name]
     return _evaluate_as_kernel if _is_fusible(eqn) else _evaluate_unfused
 
@@ -264,7 +257,7 @@ def _is_emitted(eqn: JaxprEqn, in_loop: bool) -> bool:
         # axis of both; others become library calls. In a loop large ones are held too, because a
         # library call would split the loop, with all that is in it.
         by_columns = (left, right) == ((0,), (0,)) and (
-            in_loop or _products(eqn) < _MAX_KERNEL_MULTIPLICATIONS
+            in_loop or _products(eqn) <= tuning().max_kernel_multiplications
         )
         held = not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
         return held and not _is_long_sum(eqn)

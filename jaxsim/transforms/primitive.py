@@ -19,6 +19,7 @@ and expensive (residuals.py).
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import mlir, partial_eval
 
 from jaxsim.arrays.array import Array
+from jaxsim.trace_context import enter_trace_context, trace_context
 from jaxsim.transforms import residuals
 from jaxsim.transforms.cpu_fusion import fuse_calls
 from jaxsim.transforms.derivative_context import is_differentiated
@@ -71,6 +73,9 @@ class FastPath(NamedTuple):
 class PhysicsCall:
     """A function of arrays, for one world or for many in the last axis, bound to the primitive.
 
+    It is traced in the trace context in which it was made (trace_context.py): it is one program,
+    wherever it is used.
+
     Attributes:
       run: `(worlds, staged, *arrays) -> list of arrays`. `worlds` is None for one world. `staged`
         is true while a program is traced. A derivative evaluates the function it belongs to by
@@ -102,6 +107,7 @@ class PhysicsCall:
         self.results = results or self._traced_results
         self.needs, self.made = needs or self._traced_needs, made or self._trace
         self.fast_path = fast_path
+        self._context = trace_context()
         self._derived: dict[tuple, PhysicsCall] = {}
         self._programs: dict[tuple, ClosedJaxpr] = {}
         self._recalled_programs: dict[int, ClosedJaxpr] = {}
@@ -114,8 +120,13 @@ class PhysicsCall:
     def derived(self, make: Callable[..., "PhysicsCall"], *how: Hashable) -> "PhysicsCall":
         """Return the call `make(self, *how)`, which is constructed once (derived_calls.py)."""
         if (make, *how) not in self._derived:
-            self._derived[make, *how] = make(self, *how)
+            with self.in_own_context():
+                self._derived[make, *how] = make(self, *how)
         return self._derived[make, *how]
+
+    def in_own_context(self) -> AbstractContextManager:
+        """Return the context of the call; whether a derivative is taken is that of the caller."""
+        return enter_trace_context(self._context._replace(differentiated=is_differentiated()))
 
     def function(self, worlds: int | None, staged: bool) -> Callable[..., list[Array]]:
         """Return the function for a number of worlds, or its cached trace within a program."""
@@ -135,7 +146,8 @@ class PhysicsCall:
         # One trace per shapes, number of worlds, and whether a derivative is taken.
         key = worlds, is_differentiated(), tuple(given)
         if key not in self._programs:
-            self._programs[key] = self.made(given, worlds)
+            with self.in_own_context():
+                self._programs[key] = self.made(given, worlds)
         return self._programs[key]
 
     def _trace(self, given: Sequence, worlds: int | None) -> ClosedJaxpr:
@@ -217,9 +229,10 @@ def _results(*avals: Any, call: PhysicsCall, worlds: int | None) -> list:
 
 def _evaluate_lowered(*leaves: Array, call: PhysicsCall, worlds: int | None) -> list[Array]:
     """Evaluate a call while it is lowered: in fused kernels on a CPU, else as it is traced."""
-    if platform().fuses_calls:
-        return fuse_calls(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
-    return call.function(worlds, True)(*leaves)
+    with call.in_own_context():
+        if platform().fuses_calls:
+            return fuse_calls(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
+        return call.function(worlds, True)(*leaves)
 
 
 mlir.register_lowering(PHYSICS_P, mlir.lower_fun(_evaluate_lowered, multiple_results=True))

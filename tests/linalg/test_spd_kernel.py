@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING
 
-from jaxsim.linalg.spd_kernel import MAX_KERNEL_DOFS, solve_in_kernel, supports_rhs
+from jaxsim.linalg.spd_kernel import solve_in_kernel, supports_rhs
+from jaxsim.transforms.tuning import Tuning
 
 pytestmark = pytest.mark.kernels
 
@@ -38,7 +39,7 @@ def test_one_matrix_may_serve_all_worlds():
 
 def test_one_world_and_large_systems_are_left_to_xla():
     assert supports_rhs(jnp.ones((3, 33)))
-    assert supports_rhs(jnp.ones((MAX_KERNEL_DOFS, 1)))
-    assert not supports_rhs(jnp.ones((MAX_KERNEL_DOFS + 1, 64)))
+    assert supports_rhs(jnp.ones((Tuning().max_kernel_dofs, 1)))
+    assert not supports_rhs(jnp.ones((Tuning().max_kernel_dofs + 1, 64)))
     assert not supports_rhs(jnp.ones(3))
     assert not supports_rhs(jnp.ones((0, 64)))

@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.linalg.factor import IN_STEPS, MAX_UNROLLED_DOFS
 from jaxsim.linalg.tree_sparse import TreeSparse
 from jaxsim.physics.solver.problem import ConstraintProblem
 from jaxsim.physics.solver.solution import ConstraintSolution, SolverSettings
 from jaxsim.transforms.derivative_context import prefer_loops
 from jaxsim.transforms.materialize import is_unbatched
+from jaxsim.transforms.tuning import tuning
 
 
 def solves_by_world(p: ConstraintProblem) -> bool:
@@ -33,9 +33,9 @@ def solves_by_world(p: ConstraintProblem) -> bool:
     # Derivatives keep all contacts (`used` is None), and need the library's solver.
     contact = p.rows.contact
     all_at_once = contact is not None and contact.J.used is None
-    large = len(p.smooth) > (MAX_UNROLLED_DOFS if p.couplings else IN_STEPS)
+    most = tuning().max_unrolled_dofs if p.couplings else tuning().max_tiled_dofs
     one = is_unbatched(p.smooth) or isinstance(p.M, TreeSparse)
-    return large and not one and prefer_loops() and not all_at_once
+    return len(p.smooth) > most and not one and prefer_loops() and not all_at_once
 
 
 def solve_world_by_world(

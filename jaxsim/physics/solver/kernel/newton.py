@@ -35,12 +35,13 @@ from jaxsim.transforms.pallas import (
     sum_lanes,
     vector,
 )
+from jaxsim.transforms.tuning import tuning
 
 
 def supports_problem(p: ConstraintProblem) -> bool:
     """Return True if the kernel supports a problem."""
     dense = isinstance(p.M, jax.Array)  # not by entries (linalg/tree_sparse.py)
-    of_worlds = p.smooth.ndim <= 2 and 0 < len(p.smooth) <= spd_kernel.MAX_KERNEL_DOFS
+    of_worlds = p.smooth.ndim <= 2 and 0 < len(p.smooth) <= tuning().max_kernel_dofs
     return dense and of_worlds and all(map(of_rows.supports_block, p.rows.blocks))
 
 
