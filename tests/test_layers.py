@@ -16,7 +16,7 @@ PACKAGE = ROOT / "jaxsim"
 
 # the rows of the design; a name is a module or package directly under jaxsim
 ROWS = (
-    "atomic_write enums cache escape errors spelling optional version xla",
+    "atomic_write enums cache escape errors spelling optional trace_context version xla",
     "math mjcf assets",
     "model spec",
     "extend compile",

@@ -9,7 +9,7 @@ products (`_bar` marks a cotangent):
 
 XLA has no fast contraction for arrays whose last axis is the batch. An unrolled sum of products of
 rows compiles to one loop over memory that is vectorized over worlds. One world, and sums longer
-than `MAX_UNROLLED_TERMS` terms, use `dot_general`. The derivative rules produce the same forms;
+than `max_unrolled_terms` terms, use `dot_general`. The derivative rules produce the same forms;
 JAX's own rules would split an unrolled sum into slices and concatenate them again.
 """
 
@@ -28,8 +28,7 @@ from jaxsim.arrays.linear import HIGHEST_PRECISION
 from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.platform import platform
-
-MAX_UNROLLED_TERMS = 128  # longest sum that is unrolled
+from jaxsim.transforms.tuning import tuning
 
 
 def apply(J: Array, x: Array) -> Array:
@@ -66,7 +65,7 @@ def _product_by_columns(J: Array, x: Array, whole: bool) -> Array:
     if J.ndim == 2:
         return jnp.matmul(J, x, precision=HIGHEST_PRECISION)
     # Many worlds: long sums by a batched dot, short ones unrolled over the columns.
-    if J.shape[1] > MAX_UNROLLED_TERMS:
+    if J.shape[1] > tuning().max_unrolled_terms:
         return worlds_dot(J, x, ((1,), (0,)))
     if whole or not len(x):
         return jnp.sum(J * x[None], axis=1)
@@ -85,7 +84,7 @@ def _product_by_rows(J: Array, f: Array, whole: bool) -> Array:
     if J.ndim == 2:
         return jnp.matmul(f, J, precision=HIGHEST_PRECISION)
     # Many worlds: long sums by a batched dot, short ones unrolled over the rows.
-    if J.shape[0] > MAX_UNROLLED_TERMS:
+    if J.shape[0] > tuning().max_unrolled_terms:
         return worlds_dot(J, f, ((0,), (0,)))
     if whole or not len(f):
         return jnp.sum(J * f[:, None], axis=0)

@@ -15,8 +15,7 @@ from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.linear import bind_gather, bind_gather_static, bind_matmul
 from jaxsim.math import Components
 from jaxsim.transforms.platform import platform
-
-_MAX_COMPARED_TABLE = 256  # longest table that is searched by comparison where gathers are slow
+from jaxsim.transforms.tuning import tuning
 
 
 def column(table: np.ndarray, like: Array | Components) -> np.ndarray:
@@ -69,7 +68,7 @@ def _gather(a: Array | np.ndarray, index: Array) -> Array | None:
     if index.ndim == 1:
         return bind_gather(a, index)
     # By comparison where gathers are slow; else a gather, from a table that worlds may share.
-    if not platform().gathers and len(a) <= _MAX_COMPARED_TABLE:
+    if not platform().gathers and len(a) <= tuning().max_compared_table:
         return _gather_by_comparison(a, index)
     if a.shape[-1] == 1:
         return bind_gather(a[:, 0], index.ravel()).reshape(index.shape)

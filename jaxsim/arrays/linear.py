@@ -23,12 +23,9 @@ from jax.interpreters import ad, batching, mlir
 
 from jaxsim.arrays.array import Array
 from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 HIGHEST_PRECISION = lax.Precision.HIGHEST
-_MAX_PADDING_FACTOR = (
-    2  # most padding of the table of groups that a scatter gathers through, per item
-)
-MAX_LOOP_FREE_SIZE = 32  # largest matrix whose product needs no loop in a fused kernel
 
 
 class ConstantTable:
@@ -89,7 +86,7 @@ def _gather_static(x: Array, *, index: ConstantTable) -> Array:
 def _scatter_static(y: Array, *, index: ConstantTable, size: int, loops: bool) -> Array:
     """Sum items with the same constant index, `[k, ...]` -> `[size, ...]`."""
     most = np.bincount(index.values).max()
-    if not loops or size * most > _MAX_PADDING_FACTOR * len(y) + size:
+    if not loops or size * most > tuning().max_padding_factor * len(y) + size:
         return _scatter_add(y, jnp.asarray(index.values), size, loops)
     # Gather the items of each index side by side, padded with a zero item, and sum them.
     table = group_table(index.values, size)
@@ -154,7 +151,7 @@ def _scatter(y: Array, index: Array, *, size: int, loops: bool) -> Array:
 def _matmul(x: Array, *, weights: ConstantTable, loops: bool) -> Array:
     """Multiply by a constant matrix."""
     several = x.ndim > 2  # XLA would call a library
-    if loops and x.ndim > 1 and (several or weights.values.size > MAX_LOOP_FREE_SIZE):
+    if loops and x.ndim > 1 and (several or weights.values.size > tuning().max_loop_free_size):
         return _item_by_item(weights.values, x)
     # Contracting the first axis of both is the form that a fused kernel can hold
     # (transforms/cpu_fusion.py).

@@ -2,7 +2,7 @@
 
 The Jacobian of contacts is `[basis, ncon, nv, *W]`: `basis` rows per contact (normal, tangents,
 rotations), one slot per contact of the capacity. Where a platform has inexpensive loops the
-products process `CONTACTS_PER_CHUNK` contacts per iteration, up to the last slot that any world
+products process `contacts_per_chunk` contacts per iteration, up to the last slot that any world
 uses. J x and J' f are primitives (bilinear.py).
 """
 
@@ -14,19 +14,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
-from jaxsim.arrays.bilinear import (
-    MAX_UNROLLED_TERMS,
-    apply,
-    apply_transpose,
-    unrolled_sum,
-    worlds_dot,
-)
+from jaxsim.arrays.bilinear import apply, apply_transpose, unrolled_sum, worlds_dot
 from jaxsim.arrays.gather import sum_items
 from jaxsim.arrays.linear import HIGHEST_PRECISION
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.platform import platform
-
-CONTACTS_PER_CHUNK = 4  # contacts per iteration
+from jaxsim.transforms.tuning import tuning
 
 
 def gram(J: Array, G: Array) -> Array:
@@ -38,16 +31,14 @@ def gram(J: Array, G: Array) -> Array:
         J = lax.optimization_barrier(J)
         return lax.dot_general(J, G, (((0,), (0,)), ((), ())), precision=HIGHEST_PRECISION)
     # Many worlds: long sums by a batched dot, short ones as a fused sum of outer products.
-    if n > MAX_UNROLLED_TERMS:
+    if n > tuning().max_unrolled_terms:
         return worlds_dot(J, G, ((0,), (0,)))
     if not platform().recomputes:
         return jnp.sum(J[:, :, None] * G[:, None], axis=0)
     return unrolled_sum(lambda r: J[r][:, None] * G[r][None], n)
 
 
-def apply_basis(
-    J: Array, x: Array, used: Array | None = None, size: int = CONTACTS_PER_CHUNK
-) -> Array:
+def apply_basis(J: Array, x: Array, used: Array | None = None, size: int | None = None) -> Array:
     """Return J x of contacts: `[basis, ncon, nv, *W]`, `[nv, *W]` -> `[basis, ncon, *W]`.
 
     `used` and `size` are those of `chunks`; slots beyond `used` are zero.
@@ -56,15 +47,15 @@ def apply_basis(
     def put(out, first, J):
         return lax.dynamic_update_slice_in_dim(out, _apply_rows(J, x), first, axis=1)
 
-    count = J.shape[1]
-    if used is None or count <= size:
+    count, length = J.shape[1], size or tuning().contacts_per_chunk
+    if used is None or count <= length:
         return _apply_rows(J, x)
-    start = jnp.zeros((J.shape[0], count + -count % size, *x.shape[1:]), J.dtype)
-    return chunks(put, start, used, (J, 1), size=size)[:, :count]
+    start = jnp.zeros((J.shape[0], count + -count % length, *x.shape[1:]), J.dtype)
+    return chunks(put, start, used, (J, 1), size=length)[:, :count]
 
 
 def apply_basis_transpose(
-    J: Array, f: list, used: Array | None = None, size: int = CONTACTS_PER_CHUNK
+    J: Array, f: list, used: Array | None = None, size: int | None = None
 ) -> Array:
     """Return J' f of contacts, f a list over the basis of `[ncon, *W]`: `[nv, *W]`."""
 
@@ -78,7 +69,7 @@ def apply_basis_transpose(
 
 
 def gram_basis(
-    H: Any, J: Array, weight: list, used: Array | None = None, size: int = CONTACTS_PER_CHUNK
+    H: Any, J: Array, weight: list, used: Array | None = None, size: int | None = None
 ) -> Any:
     """Return H + J' W J of contacts.
 
@@ -119,7 +110,7 @@ def chunks(
     start: Any,
     used: Array | None,
     *items: tuple,
-    size: int = CONTACTS_PER_CHUNK,
+    size: int | None = None,
 ) -> Any:
     """Fold over the contacts in chunks, up to the last one that any world uses.
 
@@ -133,23 +124,24 @@ def chunks(
       used: number of slots up to the last used one of any world, int scalar. None: process all
         slots at once.
       items: pairs (arrays, their contact axis).
-      size: contacts per iteration.
+      size: contacts per iteration; None: `contacts_per_chunk` of the tuning.
     """
+    length = size or tuning().contacts_per_chunk
     count = jax.tree.leaves(items[0][0])[0].shape[items[0][1]]
-    if used is None or count <= size:
+    if used is None or count <= length:
         return add(start, 0, *(tree for tree, _ in items))
     # Pad to whole chunks, and stop after the chunk with the last used slot.
-    padded = [_pad_contacts(tree, axis, -count % size) for tree, axis in items]
+    padded = [_pad_contacts(tree, axis, -count % length) for tree, axis in items]
 
     def chunk(k, out):
-        first = k * size
+        first = k * length
         parts = (
-            _slice_contacts(t, first, size, axis)
+            _slice_contacts(t, first, length, axis)
             for t, (_, axis) in zip(padded, items, strict=True)
         )
         return add(out, first, *parts)
 
-    return lax.fori_loop(0, (used + size - 1) // size, chunk, start)
+    return lax.fori_loop(0, (used + length - 1) // length, chunk, start)
 
 
 def _pad_contacts(tree: PyTree, axis: int, pad: int) -> PyTree:

@@ -10,7 +10,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsim.transforms.layout import REQUESTED_TILE, TILE_SIZES
+from jaxsim.trace_context import trace_with
+from jaxsim.transforms.tuning import tuning
 
 WORLD_AXIS = "worlds"
 
@@ -62,10 +63,9 @@ def over_devices(
     given = jax.devices() if devices is None else list(devices)
     if not given:
         raise ValueError("devices: expected at least one")
-    if lanes is not None and lanes not in TILE_SIZES:
-        raise ValueError(
-            f"over_devices: lanes: expected one of {TILE_SIZES} or None, got {lanes!r}"
-        )
+    tiles = tuning().world_tiles
+    if lanes is not None and lanes not in tiles:
+        raise ValueError(f"over_devices: lanes: expected one of {tiles} or None, got {lanes!r}")
 
     def plan(args: Sequence[Any]) -> tuple[Mesh, tuple[P, ...]]:
         axes = tuple(in_axes) if isinstance(in_axes, Sequence) else (in_axes,) * len(args)
@@ -77,7 +77,7 @@ def over_devices(
     def run_divided(*args: Any) -> Any:
         mesh, specs = plan(args)
         part, leaves, axes = _drop_empty_leaves(function, args, specs, mesh.size)
-        with REQUESTED_TILE(lanes):
+        with trace_with(tile=lanes):
             return jax.shard_map(
                 part, mesh=mesh, in_specs=axes, out_specs=P(WORLD_AXIS), check_vma=False
             )(*leaves)

@@ -12,20 +12,18 @@ from typing import NamedTuple
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from jaxsim.arrays.products import CONTACTS_PER_CHUNK
 from jaxsim.batch.profile import stages_of_step
-from jaxsim.linalg.choose import THRESHOLDS, Factorization, Form
+from jaxsim.linalg.choose import Factorization, Form
 from jaxsim.model.model import Model
 from jaxsim.model.structure import max_noncontact_rows
 from jaxsim.physics.api import step
 from jaxsim.physics.arguments import check_count, check_model
 from jaxsim.physics.collision.candidates.plan import collision_layout
-from jaxsim.physics.partition import MIN_SPEEDUP
 from jaxsim.physics.solver.linear_systems import LinearSystem, data_shapes, linear_systems
-from jaxsim.transforms.cpu_fusion import MAX_KERNEL_OPERATIONS
-from jaxsim.transforms.layout import MAX_TILED_DOFS, tile_size
+from jaxsim.transforms.layout import tile_size
 from jaxsim.transforms.platform import Platform, platform, platform_name
 from jaxsim.transforms.primitive import PHYSICS_P, program_of
+from jaxsim.transforms.tuning import tuning
 
 
 class ColliderCapacity(NamedTuple):
@@ -72,7 +70,7 @@ class ProgramReport:
       systems: linear systems, with their matrix form and the reason.
       kernels: what runs as a kernel of the package's own making.
       capacities: contacts and other constraint rows.
-      thresholds: names and values of the constants that decided.
+      thresholds: names and values of the fields of `Tuning` that decided (transforms/tuning.py).
       equations: number of equations of the jaxpr of a step, inner programs included.
       instructions: number of instructions that the compiler is given; None: not lowered.
     """
@@ -84,7 +82,7 @@ class ProgramReport:
     systems: tuple[LinearSystem, ...]
     kernels: tuple[str, ...]
     capacities: Capacities
-    thresholds: tuple[tuple[str, int], ...]
+    thresholds: tuple[tuple[str, float], ...]
     equations: int
     instructions: int | None = None
 
@@ -173,7 +171,7 @@ def _kernels(on: Platform, systems: tuple[LinearSystem, ...]) -> tuple[str, ...]
     """Return what runs as a kernel of the package's own making."""
     out = []
     if on.fuses_calls:
-        out.append(f"CPU: fused, at most {MAX_KERNEL_OPERATIONS} operations each")
+        out.append(f"CPU: fused, at most {tuning().max_kernel_operations} operations each")
     if any(s.form == Form.NEWTON_KERNEL for s in systems):
         out.append("GPU: Newton's method, one warp per world")
     if any(Factorization.KERNEL in s.methods for s in systems):
@@ -202,18 +200,18 @@ def _capacities(m: Model) -> Capacities:
 
 def _thresholds(
     m: Model, on: Platform, systems: tuple[LinearSystem, ...]
-) -> tuple[tuple[str, int], ...]:
-    """Return the constants that decided, in alphabetical order."""
-    found = {name: THRESHOLDS[name] for s in systems for name in s.thresholds}
+) -> tuple[tuple[str, float], ...]:
+    """Return the thresholds that decided, in alphabetical order."""
+    names = {name for s in systems for name in s.thresholds}
     if m.ntree > 1:
-        found["MIN_SPEEDUP"] = MIN_SPEEDUP
+        names.add("min_block_speedup")
     if on.tiles:
-        found["MAX_TILED_DOFS"] = MAX_TILED_DOFS
+        names.add("max_tiled_dofs")
     if on.chunks and m.ncontact > 0:
-        found["CONTACTS_PER_CHUNK"] = CONTACTS_PER_CHUNK
+        names.add("contacts_per_chunk")
     if on.fuses_calls:
-        found["MAX_KERNEL_OPERATIONS"] = MAX_KERNEL_OPERATIONS
-    return tuple(sorted(found.items()))
+        names.add("max_kernel_operations")
+    return tuple((name, getattr(tuning(), name)) for name in sorted(names))
 
 
 def _collider_text(one: ColliderCapacity) -> str:

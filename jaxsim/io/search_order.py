@@ -11,10 +11,7 @@ from jaxsim.compile.geometry.pose import chain_poses
 from jaxsim.enums import GeomType
 from jaxsim.io.hull_tables import CompiledFields
 from jaxsim.math.quaternion import quat_normalize, quat_rotate
-from jaxsim.physics.collision.flex.clusters import MAX_CLUSTER_ELEMENTS
-
-_MIN_TREE_ELEMENTS = 128  # elements from which on a flex has a tree whatever it may touch
-_LEAF_ELEMENTS = MAX_CLUSTER_ELEMENTS // 2  # elements at which a tree that nothing searches may end
+from jaxsim.transforms.tuning import tuning
 
 
 def mesh_order(fields: CompiledFields) -> np.ndarray:
@@ -49,11 +46,14 @@ def shell_order(fields: CompiledFields) -> np.ndarray:
         order = np.arange(number, dtype=np.int32)
         dim = int(fields["flex_dim"][f])
         searched = with_sdf and dim == 2
-        if searched or number > _MIN_TREE_ELEMENTS:
+        # Clusters replace a table of entries that is too long; it may have as many as pairs of
+        # elements. A tree for clusters alone may end at half of one.
+        if searched or number**2 > tuning().max_table_entries:
             elem = fields["flex_elem"][start : start + (dim + 1) * number].reshape(-1, dim + 1)
             corner = _vertices(fields, f)[elem]
             low, high = corner.min(axis=1), corner.max(axis=1)
-            order = tree_order(low, high, 0.5 * (low + high), 1 if searched else _LEAF_ELEMENTS)
+            leaf = 1 if searched else tuning().max_cluster_elements // 2
+            order = tree_order(low, high, 0.5 * (low + high), leaf)
         parts.append(order)
     return np.concatenate(parts)
 

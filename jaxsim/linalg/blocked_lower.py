@@ -1,10 +1,10 @@
 """Left-looking blocked Cholesky in loops, of the lower triangle of a matrix of many worlds.
 
 `PackedLower` (packed_lower.py) stores panels of exactly their height, and its unrolled program
-grows with the square of the rows. Here blocks of `BLOCK_WIDTH` columns are grouped into
-`_NUM_STEPS` steps; all blocks of a step have the same height, so that loops can iterate over them
-and the program is as long for 60 rows as for 180. Six blocks of columns, each letter a block of 6 x
-6 numbers, `.` stored but not read:
+grows with the square of the rows. Here blocks of `BLOCK_WIDTH` columns are grouped into a few steps
+(`blocked_lower_steps`); all blocks of a step have the same height, so that loops can iterate over
+them and the program is as long for 60 rows as for 180. Six blocks of columns, each letter a block
+of 6 x 6 numbers, `.` stored but not read:
 
     step 0   step 1   step 2
     a .
@@ -48,9 +48,9 @@ from jaxsim.arrays.products import one_item
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products
 from jaxsim.linalg.operator import Symmetric
 from jaxsim.transforms.materialize import materialize
+from jaxsim.transforms.tuning import tuning
 
-BLOCK_WIDTH = 6  # columns of a block
-_NUM_STEPS = 3
+BLOCK_WIDTH = 6  # columns of a block: the dofs of a free body
 
 
 @node("num_rows")
@@ -77,8 +77,9 @@ class BlockedLower(Symmetric):
         A = jnp.pad(A, ((0, spare), (0, spare), (0, 0)))
         unit = np.arange(n, n + spare)
         A = A.at[unit, unit].set(1) if spare else A
-        # Divide the blocks of columns into _NUM_STEPS steps, and stack the columns of each.
-        cuts = sorted({round(blocks * k / _NUM_STEPS) for k in range(_NUM_STEPS + 1)})
+        # Divide the blocks of columns into steps, and stack the columns of each.
+        number = tuning().blocked_lower_steps
+        cuts = sorted({round(blocks * k / number) for k in range(number + 1)})
         steps = []
         for start, end in pairwise(cuts):
             columns = [

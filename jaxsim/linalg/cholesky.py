@@ -26,8 +26,8 @@ from jaxsim.linalg.spd_kernel import solve_in_kernel
 from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.materialize import is_unbatched
 from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
-_FACTOR_BLOCK_SIZE = 128  # block size of matrices that are divided into blocks
 # algorithms that solve many systems at once
 _BATCHED = (Factorization.KERNEL, Factorization.PANELS, Factorization.ROWS)
 
@@ -143,7 +143,7 @@ def _block_solve(A: Array, b: Array) -> Array:
     # Factorize from the first block column to the last; A and b shrink to what is left.
     blocks = []
     while len(A):
-        width = min(_FACTOR_BLOCK_SIZE, len(A))
+        width = min(tuning().library_block_dofs, len(A))
         # Factorize and invert the diagonal block, then update the trailing matrix by products.
         inverse = _inverse_lower(lax.linalg.cholesky(A[:width, :width], symmetrize_input=False))
         below = _matrix_product(A[width:, :width], inverse.T)

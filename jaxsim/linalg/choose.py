@@ -4,29 +4,17 @@ Every decision about matrices is made here, from static facts: sizes, diagonal b
 worlds, the platform, and whether a derivative is taken. `choose_operator` chooses the storage of a
 matrix from a table of rules, of which the first that applies decides; `choose_factorization` the
 algorithm for dense blocks. Both return the reason in words, which `jaxsim info MODEL --program`
-prints. The thresholds are measured: docs/developer/measurements.md, "Linear systems"; the forms are
-explained in docs/developer/linear-algebra.md.
+prints. The thresholds are fields of `Tuning` (transforms/tuning.py), which are read while a program
+is traced; the forms are explained in docs/developer/linear-algebra.md.
 """
 
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from jaxsim.linalg.spd_kernel import MAX_KERNEL_DOFS
 from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.platform import Platform, platform
-
-MAX_UNROLLED_DOFS = 48  # largest matrix that is factorized by unrolled panels; of one world, dense
-IN_STEPS = 96  # largest matrix of the solver that is factorized by loops over many worlds
-MAX_SINGLE_THREAD_SIZE = 192  # largest matrix that the library factorizes on the calling thread
-MAX_SHORT_UNROLLED = 8  # largest matrix whose unrolled factorization is a short program
-THRESHOLDS = {
-    "MAX_UNROLLED_DOFS": MAX_UNROLLED_DOFS,
-    "IN_STEPS": IN_STEPS,
-    "MAX_KERNEL_DOFS": MAX_KERNEL_DOFS,
-    "MAX_SINGLE_THREAD_SIZE": MAX_SINGLE_THREAD_SIZE,
-    "MAX_SHORT_UNROLLED": MAX_SHORT_UNROLLED,
-}
+from jaxsim.transforms.tuning import Tuning, tuning
 
 
 class Form(StrEnum):
@@ -61,7 +49,7 @@ class Choice(NamedTuple, Generic[_Kind]):
     Attributes:
       form: storage of the matrix, or its factorization.
       reason: why, in words.
-      thresholds: names of the constants that decided (`THRESHOLDS`).
+      thresholds: names of the fields of `Tuning` that decided.
       by_world: the worlds of a batch are solved one after another, each in this form.
     """
 
@@ -77,7 +65,7 @@ class InertiaFacts(NamedTuple):
     Attributes:
       blocks: sizes of its diagonal blocks (physics/partition.py).
       has_tendons: tendons may add inertia between the trees of a block.
-      tree_operations: multiplications of the factorization by entries, without fill-in.
+      tree_operations: operations of the factorization by entries, without fill-in.
     """
 
     blocks: tuple[int, ...]
@@ -116,9 +104,10 @@ class HessianFacts(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """Platform of the program, and whether a derivative is taken of it."""
+    """Platform and thresholds of the program, and whether a derivative is taken of it."""
 
     on: Platform
+    tuning: Tuning
     differentiated: bool
 
     @property
@@ -147,13 +136,14 @@ def choose_operator(
       facts: the matrix.
       differentiated: whether a derivative is taken of its assembly and solution.
     """
-    context = _Context(platform(), differentiated)
+    context = _Context(platform(), tuning(), differentiated)
     if isinstance(facts, InertiaFacts):
         return _first_that_applies(_INERTIA_RULES, facts, context)
     # Where a tile of Hessians fits no cache, choose the form for one world. The limit is lower
     # where the state determines which trees are coupled: each world then has its own skyline.
-    limit = "MAX_UNROLLED_DOFS" if facts.uncoupled_blocks > 1 else "IN_STEPS"
-    large = facts.batched and facts.size > THRESHOLDS[limit]
+    limit = "max_unrolled_dofs" if facts.uncoupled_blocks > 1 else "max_tiled_dofs"
+    most = getattr(context.tuning, limit)
+    large = facts.batched and facts.size > most
     # Contacts are truncated to those of the world, for which their number must be known.
     by_world = large and context.loops and facts.has_active_count
     choice = _first_that_applies(
@@ -161,7 +151,7 @@ def choose_operator(
     )
     if not by_world or choice.form is Form.TREE_SPARSE:
         return choice
-    reason = f"more than {THRESHOLDS[limit]} dofs: world by world, since a tile fits no cache"
+    reason = f"more than {most} dofs: world by world, since a tile fits no cache"
     thresholds = tuple(dict.fromkeys((*choice.thresholds, limit)))
     return Choice(choice.form, f"{choice.reason}; {reason}", thresholds, by_world=True)
 
@@ -176,34 +166,37 @@ def choose_factorization(
       batched: several matrices are solved together, those of worlds or blocks of one size.
       has_world_axis: the arrays have an axis for them, even of length one.
     """
-    context = _Context(platform(), is_differentiated())
+    context = _Context(platform(), tuning(), is_differentiated())
+    t = context.tuning
     # Several matrices: in a GPU kernel, or all at once in one loop or unrolled.
-    if has_world_axis and context.on.kernels and size <= MAX_KERNEL_DOFS:
-        reason = "at most {MAX_KERNEL_DOFS} dofs fit the registers of a warp"
+    if has_world_axis and context.on.kernels and size <= t.max_kernel_dofs:
+        reason = "at most {max_kernel_dofs} dofs fit the registers of a warp"
         return _explained(Factorization.KERNEL, reason)
-    if has_world_axis and batched and size <= MAX_UNROLLED_DOFS:
-        if size <= MAX_SHORT_UNROLLED:
-            reason = "at most {MAX_SHORT_UNROLLED} dofs: unrolled it is a short program"
+    if has_world_axis and batched and size <= t.max_unrolled_dofs:
+        if size <= t.max_short_unrolled_dofs:
+            reason = "at most {max_short_unrolled_dofs} dofs: unrolled it is a short program"
             return _explained(Factorization.PANELS, reason)
         if not context.on.fuses_calls:
-            reason = "several of at most {MAX_UNROLLED_DOFS} dofs, where loops are slow"
+            reason = "several of at most {max_unrolled_dofs} dofs, where loops are slow"
             return _explained(Factorization.PANELS, reason)
-        reason = "several of {MAX_SHORT_UNROLLED} to {MAX_UNROLLED_DOFS} dofs: a short loop"
+        reason = "several of {max_short_unrolled_dofs} to {max_unrolled_dofs} dofs: a short loop"
         return _explained(Factorization.ROWS, reason)
     # One matrix at a time.
-    if context.loops and size <= IN_STEPS:
-        reason = "one matrix of at most {IN_STEPS} dofs: a loop that a fused kernel can hold"
+    if context.loops and size <= t.max_row_loop_dofs:
+        reason = (
+            "one matrix of at most {max_row_loop_dofs} dofs: a loop that a fused kernel can hold"
+        )
         return _explained(Factorization.LDL_ROWS, reason)
-    if context.on.blocks and size > MAX_SINGLE_THREAD_SIZE:
-        reason = "more than {MAX_SINGLE_THREAD_SIZE} dofs, which the library divides among threads"
+    if context.on.blocks and size > t.max_library_dofs:
+        reason = "more than {max_library_dofs} dofs, which the library divides among threads"
         return _explained(Factorization.BLOCKS, reason)
     return _explained(Factorization.LIBRARY, "one matrix at a time, on the calling thread")
 
 
 def choose_inverse(size: int, batched: bool) -> Choice[Factorization]:
     """Choose the algorithm that inverts a dense matrix; arguments as in `choose_factorization`."""
-    if batched and size <= MAX_UNROLLED_DOFS:
-        reason = "several of at most {MAX_UNROLLED_DOFS} dofs: unrolled panels"
+    if batched and size <= tuning().max_unrolled_dofs:
+        reason = "several of at most {max_unrolled_dofs} dofs: unrolled panels"
         return _explained(Factorization.PANELS, reason)
     return choose_factorization(size, batched=False, has_world_axis=False)
 
@@ -219,8 +212,9 @@ def _first_that_applies(
 
 def _explained(form: _Kind, reason: str, **values: Any) -> Choice[_Kind]:
     """Return a choice whose reason names thresholds in braces, and other values."""
-    thresholds = tuple(name for name in THRESHOLDS if f"{{{name}}}" in reason)
-    return Choice(form, reason.format(**THRESHOLDS, **values), thresholds)
+    limits = vars(tuning())
+    thresholds = tuple(name for name in limits if f"{{{name}}}" in reason)
+    return Choice(form, reason.format(**limits, **values), thresholds)
 
 
 _INERTIA_RULES = (
@@ -229,11 +223,12 @@ _INERTIA_RULES = (
         lambda s, c: (
             c.on.fuses_calls
             and not s.has_tendons
-            and max(s.blocks, default=0) > MAX_UNROLLED_DOFS
-            and s.tree_operations < s.block_operations
+            and max(s.blocks, default=0) > c.tuning.max_unrolled_dofs
+            and c.tuning.min_block_speedup * s.tree_operations < s.block_operations
         ),
-        "a block of {largest} dofs, more than {MAX_UNROLLED_DOFS}; by entries the factorization "
-        "takes {facts.tree_operations} multiplications, by blocks {facts.block_operations:.0f}",
+        "a block of {largest} dofs, more than {max_unrolled_dofs}; by entries the factorization "
+        "takes {facts.tree_operations} operations, by blocks {facts.block_operations:.0f}, more "
+        "than {min_block_speedup} times as many",
     ),
     _Rule(
         Form.BLOCK_DIAGONAL,
@@ -257,15 +252,20 @@ _HESSIAN_RULES = (
     _Rule(Form.DENSE, lambda s, c: c.differentiated, "JAX differentiates its operations"),
     _Rule(
         Form.NEWTON_KERNEL,
-        lambda s, c: bool(c.on.kernels) and s.suits_kernel and 0 < s.size <= MAX_KERNEL_DOFS,
-        "the GPU kernel of Newton's method holds {MAX_KERNEL_DOFS} dofs in the registers of a warp",
+        lambda s, c: (
+            bool(c.on.kernels) and s.suits_kernel and 0 < s.size <= c.tuning.max_kernel_dofs
+        ),
+        "the GPU kernel of Newton's method holds {max_kernel_dofs} dofs in the registers of a warp",
     ),
     _Rule(
         Form.SKYLINE,
         lambda s, c: (
-            c.loops and not s.batched and s.uncoupled_blocks > 1 and s.size > MAX_UNROLLED_DOFS
+            c.loops
+            and not s.batched
+            and s.uncoupled_blocks > 1
+            and s.size > c.tuning.max_unrolled_dofs
         ),
-        "{facts.size} dofs, more than {MAX_UNROLLED_DOFS}, in {facts.uncoupled_blocks} blocks that "
+        "{facts.size} dofs, more than {max_unrolled_dofs}, in {facts.uncoupled_blocks} blocks that "
         "contacts couple in pairs: the state decides where H is zero",
     ),
     _Rule(
@@ -275,18 +275,19 @@ _HESSIAN_RULES = (
     ),
     _Rule(
         Form.PACKED_LOWER,
-        lambda s, c: c.on.recomputes and s.batched and 0 < s.size <= MAX_UNROLLED_DOFS,
-        "worlds of at most {MAX_UNROLLED_DOFS} dofs together, on a CPU: unrolled panels",
+        lambda s, c: c.on.recomputes and s.batched and 0 < s.size <= c.tuning.max_unrolled_dofs,
+        "worlds of at most {max_unrolled_dofs} dofs together, on a CPU: unrolled panels",
     ),
     _Rule(
         Form.BLOCKED_LOWER,
-        lambda s, c: c.on.recomputes and s.batched and 0 < s.size <= IN_STEPS,
-        "worlds of {MAX_UNROLLED_DOFS} to {IN_STEPS} dofs together, on a CPU: loops over blocks",
+        lambda s, c: c.on.recomputes and s.batched and 0 < s.size <= c.tuning.max_tiled_dofs,
+        "worlds of {max_unrolled_dofs} to {max_tiled_dofs} dofs together, on a CPU: loops over "
+        "blocks",
     ),
     _Rule(
         Form.DENSE,
         lambda s, c: c.on.recomputes and s.batched,
-        "more than {IN_STEPS} dofs, and contacts are processed all at once",
+        "more than {max_tiled_dofs} dofs, and contacts are processed all at once",
     ),
     _Rule(Form.DENSE, lambda s, c: c.on.recomputes, "one world, and one block"),
     _Rule(Form.DENSE, lambda s, c: True, "the platform runs dense operations on a batch well"),

@@ -23,10 +23,11 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import unrolled_sum
 from jaxsim.arrays.gather import column, gather
 from jaxsim.arrays.node import node
-from jaxsim.arrays.products import CONTACTS_PER_CHUNK, gram
+from jaxsim.arrays.products import gram
 from jaxsim.transforms.derivative_context import prefer_loops
 from jaxsim.transforms.materialize import is_unbatched, materialize
 from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 
 @node("dofs")
@@ -94,7 +95,7 @@ def scatter_add_contacts(out: Array, values: Array, index: Array, axis: int = 0)
       index: item of each contact, int `[ncon, *W]`; -1: none.
       axis: axis of the items in `out`.
     """
-    if index.ndim > 1 or len(values) > CONTACTS_PER_CHUNK or not prefer_loops():
+    if index.ndim > 1 or len(values) > tuning().contacts_per_chunk or not prefer_loops():
         return out + jnp.moveaxis(_scatter_by_index(values, index, out.shape[axis]), 0, axis)
     # One world and few contacts: read, add and write the item of each contact.
     here = (index >= 0).reshape(-1, *(1,) * (values.ndim - 1))
@@ -115,7 +116,7 @@ def _scatter_by_index(values: Array, index: Array, number: int) -> Array:
     # Many worlds: a sum over contacts of one-hot encoding times values.
     more = (1,) * (values.ndim - index.ndim)
     here = here.reshape(len(here), number, *more, here.shape[-1])
-    if len(values) > CONTACTS_PER_CHUNK or not platform().recomputes:
+    if len(values) > tuning().contacts_per_chunk or not platform().recomputes:
         return jnp.sum(here * values[:, None], axis=0)
     return unrolled_sum(lambda c: here[c] * values[c][None], len(values))
 

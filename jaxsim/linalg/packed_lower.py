@@ -1,7 +1,7 @@
 """Left-looking blocked Cholesky, unrolled, of the lower triangle of a matrix of many worlds.
 
 The solver assembles a symmetric matrix and solves with it once. The upper triangle is neither
-assembled nor read, and the panels (`_PANEL_COLUMNS` columns, from the diagonal down) are those of
+assembled nor read, and the panels (`panel_columns` columns, from the diagonal down) are those of
 the factorization, which halves the work of both. Left-looking: each panel first subtracts the
 products with all finished columns to its left (Golub and Van Loan, Matrix Computations, section
 4.2), then is factorized itself (`_columns`). Rows B appended below the matrix become B L'^-1, so a
@@ -39,8 +39,7 @@ from jaxsim.arrays.node import node
 from jaxsim.arrays.products import gram
 from jaxsim.linalg.operator import Symmetric
 from jaxsim.transforms.materialize import materialize
-
-_PANEL_COLUMNS = 4  # columns
+from jaxsim.transforms.tuning import tuning
 
 
 @node()
@@ -57,8 +56,8 @@ class PackedLower(Symmetric):
     @classmethod
     def of(cls, A: Array) -> "PackedLower":
         """Return the lower triangle of a symmetric matrix `[n, n, W]`."""
-        n = len(A)
-        return cls([A[k:, k : k + _PANEL_COLUMNS] for k in range(0, n, _PANEL_COLUMNS)])
+        n, width = len(A), tuning().panel_columns
+        return cls([A[k:, k : k + width] for k in range(0, n, width)])
 
     @property
     def size(self) -> int:
@@ -120,14 +119,13 @@ class PackedLower(Symmetric):
         forward substitution.
         """
         done: list[list[Array]] = []
+        columns_per_panel = self.panels[0].shape[1]
         for k, panel in enumerate(self.panels):
-            width = panel.shape[1]
-            panel = jnp.concatenate(
-                [panel, below[:, k * _PANEL_COLUMNS : k * _PANEL_COLUMNS + width]]
-            )
+            start, width = k * columns_per_panel, panel.shape[1]
+            panel = jnp.concatenate([panel, below[:, start : start + width]])
             # Subtract the products with all finished columns to the left.
             for before, columns in enumerate(done):
-                skip = (k - before) * _PANEL_COLUMNS
+                skip = (k - before) * columns_per_panel
                 for column in columns:
                     below_diagonal = lax.slice_in_dim(column, skip, None)
                     across = lax.slice_in_dim(column, skip, skip + width)

@@ -18,7 +18,7 @@ l: finished, f: fill-in):
 
 `_PIVOTS_PER_STEP` pivot rows are eliminated together. First among each other, by tiles from the
 diagonal to the `end` of the longest of them (`_eliminate_pivot_rows`); then from the rows below,
-`TILE_ROWS` rows by `TILE_COLUMNS` columns at a time, a tile that XLA vectorizes:
+`height` rows by `width` columns at a time (`skyline_tile`), a tile that XLA vectorizes:
 
           p        i               end
     p     [pivots ][tile  ][tile  ]  |     rows p .. p + 5, with reciprocal pivots `inverse`
@@ -45,9 +45,9 @@ from jaxsim.arrays.products import chunks, gram
 from jaxsim.linalg.block_diagonal import BlockDiagonal
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products
 from jaxsim.linalg.operator import Symmetric
+from jaxsim.transforms.tuning import tuning
 
 _PIVOTS_PER_STEP = 6  # pivot rows eliminated together: the dofs of a free body
-TILE_ROWS, TILE_COLUMNS = 8, 16  # rows and columns of a tile that is updated at once
 _FIRST_COLUMN = np.int32(0)
 
 
@@ -56,8 +56,8 @@ class Skyline(Symmetric):
     """A skyline matrix: its upper triangle, and the last nonzero column of each row.
 
     Attributes:
-      matrix: `[n + TILE_ROWS, n + TILE_COLUMNS]`, padded so that every tile is in bounds; the
-        lower triangle is not read.
+      matrix: `[n + height, n + width]`, padded by a tile so that every tile is in bounds; the lower
+        triangle is not read.
       last: last column of each row that may be nonzero, int32 `[n]`.
     """
 
@@ -72,7 +72,7 @@ class Skyline(Symmetric):
     @classmethod
     def of_parts(cls, A: BlockDiagonal, parts: Sequence[Sequence[int]]) -> Self:
         """Return the skyline form of a block-diagonal matrix of one world."""
-        return cls(A.dense(TILE_ROWS, TILE_COLUMNS), jnp.asarray(_block_ends(parts, A.size)))
+        return cls(A.dense(*tuning().skyline_tile), jnp.asarray(_block_ends(parts, A.size)))
 
     @property
     def size(self) -> int:
@@ -86,7 +86,8 @@ class Skyline(Symmetric):
     def add_diagonal(self, values: Array) -> Self:
         """Return A with a diagonal `[n]` added."""
         eye = np.eye(*self.matrix.shape, dtype=self.matrix.dtype)
-        return replace(self, matrix=self.matrix + eye * jnp.pad(values, (0, TILE_ROWS))[:, None])
+        values = jnp.pad(values, (0, len(self.matrix) - self.size))
+        return replace(self, matrix=self.matrix + eye * values[:, None])
 
     def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
         """Return A with numbers `[k]` added at constant indices within the profile."""
@@ -128,13 +129,14 @@ class Skyline(Symmetric):
             return H, last
 
         # Pad for a last group that is smaller than the largest.
+        height, width = self.matrix.shape
         padding = max(int(start.max()) + k - n, 0)
         H, last = self.matrix, self.last
         if padding:
             H, last = jnp.pad(H, (0, padding)), jnp.pad(last, (0, padding))
         own, weight, _ = between.items
         H, last = chunks(add, (H, last), between.used, own, weight, ((starts, reach), 0))
-        return replace(self, matrix=H[: n + TILE_ROWS, : n + TILE_COLUMNS], last=last[:n])
+        return replace(self, matrix=H[:height, :width], last=last[:n])
 
     def solve(self, b: Array) -> Array:
         """Solve A x = b for a positive definite matrix, b `[n]`."""
@@ -156,12 +158,13 @@ def _block_ends(parts: Sequence[Sequence[int]], n: int) -> np.ndarray:
 
 def _pad_to_tiles(A: Array) -> Array:
     """Pad a matrix so that every tile is in bounds."""
-    return jnp.pad(A, ((0, TILE_ROWS), (0, TILE_COLUMNS)))
+    height, width = tuning().skyline_tile
+    return jnp.pad(A, ((0, height), (0, width)))
 
 
 def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
     """Return the upper triangle D L', the right-hand side D L^-1 b, and the final profile."""
-    n = len(b)
+    n, (height, width) = len(b), tuning().skyline_tile
 
     def eliminate_step(iteration: Array, state: tuple) -> tuple:
         """Eliminate `_PIVOTS_PER_STEP` rows: among each other, then from all rows below."""
@@ -173,41 +176,39 @@ def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
         of_p = lax.dynamic_slice(b, (p,), (_PIVOTS_PER_STEP,))
 
         def update_rows(iteration: Array, state: tuple) -> tuple:
-            """Subtract the pivot rows from `TILE_ROWS` rows, as far as they have entries there."""
+            """Subtract the pivot rows from `height` rows, as far as they have entries there."""
             A, b, last = state
-            i = p + _PIVOTS_PER_STEP + iteration * TILE_ROWS
+            i = p + _PIVOTS_PER_STEP + iteration * height
             # Multipliers L' of these rows; rows with none but zeros have nothing to subtract.
             factor = inverse[:, None] * lax.dynamic_slice(
-                rows, (_FIRST_COLUMN, i), (_PIVOTS_PER_STEP, TILE_ROWS)
+                rows, (_FIRST_COLUMN, i), (_PIVOTS_PER_STEP, height)
             )
             some = (factor != 0).any(axis=0)
             end_of_i = jnp.where(jnp.any(some), end, i - 1)
 
             # Update the rows tile by tile, then the right-hand side.
             def update_tile(iteration: Array, A: Array) -> Array:
-                at = i + iteration * TILE_COLUMNS
+                at = i + iteration * width
                 whole = _slice_tile(rows, _FIRST_COLUMN, at, _PIVOTS_PER_STEP)
                 change = unrolled_sum(
                     lambda k: factor[k][:, None] * whole[k][None], _PIVOTS_PER_STEP
                 )
-                return lax.dynamic_update_slice(
-                    A, _slice_tile(A, i, at, TILE_ROWS) - change, (i, at)
-                )
+                return lax.dynamic_update_slice(A, _slice_tile(A, i, at, height) - change, (i, at))
 
             A = lax.fori_loop(_FIRST_COLUMN, _num_tiles(i, end_of_i), update_tile, A)
             share = unrolled_sum(lambda k: factor[k] * of_p[k], _PIVOTS_PER_STEP)
-            b = lax.dynamic_update_slice(b, lax.dynamic_slice(b, (i,), (TILE_ROWS,)) - share, (i,))
+            b = lax.dynamic_update_slice(b, lax.dynamic_slice(b, (i,), (height,)) - share, (i,))
             # Fill-in: rows with a nonzero multiplier extend to the end of the pivot rows.
-            longer = lax.dynamic_slice(last, (i,), (TILE_ROWS,))
+            longer = lax.dynamic_slice(last, (i,), (height,))
             longer = jnp.where(some, jnp.maximum(longer, end), longer)
             return A, b, lax.dynamic_update_slice(last, longer, (i,))
 
         # All pivot rows now reach to `end`, and so do the rows from which they are subtracted.
         last = lax.dynamic_update_slice(last, jnp.full(_PIVOTS_PER_STEP, end), (p,))
-        iterations = jnp.maximum(end - p - _PIVOTS_PER_STEP + TILE_ROWS, 0) // TILE_ROWS
+        iterations = jnp.maximum(end - p - _PIVOTS_PER_STEP + height, 0) // height
         return lax.fori_loop(_FIRST_COLUMN, iterations, update_rows, (A, b, last))
 
-    state = (A, jnp.pad(b, (0, TILE_ROWS)), jnp.pad(last, (0, TILE_ROWS)))
+    state = (A, jnp.pad(b, (0, height)), jnp.pad(last, (0, height)))
     A, b, last = lax.fori_loop(0, -(-n // _PIVOTS_PER_STEP), eliminate_step, state)
     return A, b[:n], last[:n]
 
@@ -222,6 +223,7 @@ def _eliminate_pivot_rows(
       its other rows are updated would copy all of A; and the reciprocal pivots.
     """
     order = np.arange(_PIVOTS_PER_STEP, dtype=np.int32)
+    _, width = tuning().skyline_tile
 
     def eliminate_row(k: Array, state: tuple) -> tuple:
         """Eliminate within the first tile, recording multipliers and reciprocal pivots."""
@@ -245,7 +247,7 @@ def _eliminate_pivot_rows(
 
     def eliminate_tile(iteration: Array, state: tuple) -> tuple:
         """Eliminate within one of the tiles to the right, with the recorded multipliers."""
-        at = p + iteration * TILE_COLUMNS
+        at = p + iteration * width
         return store_tile(
             state,
             lax.fori_loop(
@@ -270,30 +272,32 @@ def _eliminate_pivot_rows(
 
 def _back_substitute(A: Array, b: Array, last: Array, inverse: Array) -> Array:
     """Solve D L' x = b from the last row up."""
-    n = len(b)
+    n, (_, width) = len(b), tuning().skyline_tile
 
     def row(iteration: Array, x: Array) -> Array:
         """Solve for the unknown of row p, given those behind it."""
         p = jnp.int32(n - 1 - iteration)
 
         def sum_tile(iteration: Array, total: Array) -> Array:
-            at = p + iteration * TILE_COLUMNS  # starts at x[p], which is still zero
-            return total + _slice_tile(A, p, at)[0] * lax.dynamic_slice(x, (at,), (TILE_COLUMNS,))
+            at = p + iteration * width  # starts at x[p], which is still zero
+            return total + _slice_tile(A, p, at)[0] * lax.dynamic_slice(x, (at,), (width,))
 
         later = lax.fori_loop(
-            _FIRST_COLUMN, _num_tiles(p, last[p]), sum_tile, jnp.zeros((TILE_COLUMNS,), b.dtype)
+            _FIRST_COLUMN, _num_tiles(p, last[p]), sum_tile, jnp.zeros((width,), b.dtype)
         )
         return lax.dynamic_update_slice(x, ((b[p] - later.sum()) * inverse[p])[None], (p,))
 
-    x: Array = lax.fori_loop(0, n, row, jnp.zeros((n + TILE_COLUMNS,), b.dtype))
+    x: Array = lax.fori_loop(0, n, row, jnp.zeros((n + width,), b.dtype))
     return x[:n]
 
 
 def _num_tiles(first: Array, last: Array) -> Array:
     """Return the number of tiles between two columns, both included."""
-    return (last - first + TILE_COLUMNS) // TILE_COLUMNS
+    _, width = tuning().skyline_tile
+    return (last - first + width) // width
 
 
 def _slice_tile(A: Array, row: Array | np.int32, column: Array, rows: int = 1) -> Array:
-    """Return a tile of `TILE_COLUMNS` columns."""
-    return lax.dynamic_slice(A, (row, column), (rows, TILE_COLUMNS))
+    """Return a tile of some rows."""
+    _, width = tuning().skyline_tile
+    return lax.dynamic_slice(A, (row, column), (rows, width))

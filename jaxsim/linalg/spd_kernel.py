@@ -2,8 +2,8 @@
 
 XLA splits a factorization and its substitutions into some thirty kernels, each of which reads and
 writes the trailing matrix in memory. Here one warp solves one world (transforms/pallas.py). The
-matrix is held as one tile, or for larger systems as the upper triangle of `_MIN_TILE_SIDE` x
-`_MIN_TILE_SIDE` tiles. Right-looking A = L D L' from the first row down; b is one more column, so
+matrix is held as one tile, or for larger systems as the upper triangle of `kernel_tile_side` x
+`kernel_tile_side` tiles. Right-looking A = L D L' from the first row down; b is one more column, so
 elimination includes forward substitution. By symmetry the column below a pivot equals the row to
 its right, so lanes only exchange a row, through `SystemMemory`. 40 dofs, with b in column 40:
 
@@ -35,16 +35,14 @@ from jaxsim.transforms.pallas import (
     synchronize_lanes,
     vector,
 )
-
-_MIN_TILE_SIDE = 16  # side of a tile, if a tile as wide as a warp does not hold the system
-MAX_KERNEL_DOFS = 95  # most dofs whose tiles, with b, fit the registers of a warp
+from jaxsim.transforms.tuning import tuning
 
 Tiles = list[list[Array]]  # rows of tiles of the upper triangle
 
 
 def tile_side(n: int) -> int:
     """Return the side of the tiles for a system of n dofs."""
-    return WARP_SIZE if n < WARP_SIZE else _MIN_TILE_SIDE
+    return WARP_SIZE if n < WARP_SIZE else tuning().kernel_tile_side
 
 
 def padded_width(n: int) -> int:
@@ -57,7 +55,7 @@ def solve_in_kernel(A: Array, b: Array) -> Array:
 
     Args:
       A: symmetric positive definite `[n, n, worlds]`, or `[n, n, 1]`.
-      b: `[n, worlds]`, with n at most `MAX_KERNEL_DOFS`.
+      b: `[n, worlds]`, with n at most `max_kernel_dofs`.
 
     Returns:
       x, `[n, worlds]`.

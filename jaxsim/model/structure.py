@@ -3,7 +3,8 @@
 Counts, types, parents, addresses, limits and flags of a compiled model, as numpy tables under
 MuJoCo's names. Structures with equal contents identify the same program, so that jit compiles once
 for both. Layouts that stages derive from the tables (levels, groups, pair lists) are computed on
-first use and cached here by `cache_by_structure`.
+first use and cached here by `cache_by_structure`, for each set of thresholds that they may depend
+on.
 """
 
 import functools
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxsim.enums import EqType
+from jaxsim.trace_context import trace_context
 
 HULLS_MOVED = "hulls_moved"  # table: mesh vertices may differ from the loaded ones
 
@@ -138,14 +140,15 @@ def cache_by_structure(make: Callable[..., Any]) -> Callable[..., Any]:
     """Return `make(structure, *flags)` cached in the structure; it may be called with a Model too.
 
     `make` must not test whether a table exists: a table added later (`with_tables`) would not
-    update the cached result.
+    update the cached result. It may read thresholds (transforms/tuning.py) that are equal on all
+    platforms.
     """
     name = f"{make.__module__}.{make.__qualname__}"
 
     @functools.wraps(make)
     def lookup(owner, *flags):
         structure = owner if isinstance(owner, Structure) else owner.structure
-        key = (name, *flags)
+        key = (name, trace_context().tuning, *flags)
         if key not in structure.cache:
             structure.cache[key] = make(structure, *flags)
         return structure.cache[key]

@@ -38,7 +38,6 @@ from jaxsim.physics.partition import coupled_blocks, solver_blocks
 from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.passive import passive
 from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.sleep.trees import (
     all_awake,
     can_sleep,
@@ -59,6 +58,7 @@ from jaxsim.physics.solver.solution import SolverSettings, solve_constrained
 from jaxsim.physics.solver.statistics import no_statistics
 from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
+from jaxsim.trace_context import trace_context
 
 
 def forward(m: Model, d: Data) -> Data:
@@ -217,7 +217,7 @@ def fwd_constraint(m: Model, d: Data) -> Data:
     """
     if not can_sleep(m):
         return _solve_constraints(m, d)
-    if fully_asleep():
+    if trace_context().fully_asleep:
         return _asleep_solution(m, d)
     # Solve with sleeping dofs force-free, then restore their values.
     awake = dof_awake(m, d)

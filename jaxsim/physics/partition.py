@@ -6,8 +6,8 @@ several of them. The Hessian of the solver also couples trees that may touch, an
 equality or a tendon couples; under the discrete integrator actuators and flexes as well. Parts
 depend on the structure of the model alone, not on the state. Each block size compiles to a
 factorization of its own, so that the blocks are used only where they reduce the work by
-`MIN_SPEEDUP`. Three partitions of the same dofs, from fine to coarse; of six boxes on a floor, of
-which two are welded together:
+`min_block_speedup`. Three partitions of the same dofs, from fine to coarse; of six boxes on a
+floor, of which two are welded together:
 
     M              {0} {1} {2} {3} {4} {5}     inertia_blocks: what no state couples
     H, no contact  {0} {1} {2} {3} {4 5}       coupled_blocks: the weld couples two trees
@@ -30,9 +30,8 @@ from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import passive_contact_trees, trees_of_flexes
 from jaxsim.physics.sleep.incidence import equality_incidence, tendon_incidence
 from jaxsim.physics.topology import dof_forest
+from jaxsim.transforms.tuning import tuning
 
-# split only if the flop count drops by this factor; each block size is a program of its own
-MIN_SPEEDUP = 4
 NO_PAIRS = np.zeros((0, 2), np.int32)
 # equalities that couple two objects
 _COUPLING_EQUALITIES = (EqType.CONNECT, EqType.WELD, EqType.JOINT, EqType.TENDON)
@@ -53,8 +52,8 @@ def inertia_choice(m: Model) -> Choice[Form]:
 def _inertia_facts(s: Structure) -> InertiaFacts:
     pairs = pairs_of(dof_forest(s))
     sizes = tuple(len(part) for part in inertia_blocks(s))
-    # A row update per entry; in a loop each costs as much as about four multiplications.
-    return InertiaFacts(sizes, bool(s.ntendon), 4 * len(pairs.item) * pairs.width)
+    # One row update per entry.
+    return InertiaFacts(sizes, bool(s.ntendon), len(pairs.item) * pairs.width)
 
 
 @cache_by_structure
@@ -108,7 +107,10 @@ def touching_trees(s: Structure, plan: CollisionLayout) -> np.ndarray:
 
 
 def _parts(
-    s: Structure, ties: Iterable[np.ndarray], pairs: np.ndarray = NO_PAIRS, gain: int = MIN_SPEEDUP
+    s: Structure,
+    ties: Iterable[np.ndarray],
+    pairs: np.ndarray = NO_PAIRS,
+    gain: float | None = None,
 ) -> Parts:
     """Group the dofs of coupled trees.
 
@@ -116,8 +118,10 @@ def _parts(
       s: structure of the model.
       ties: groups of coupled trees, -1 for none.
       pairs: further coupled pairs of trees, `[n, 2]`.
-      gain: factor by which the blocks must reduce the work, else one block is returned.
+      gain: factor by which the blocks must reduce the work, else one block is returned; each block
+        size is a program of its own. None: `min_block_speedup` of the tuning.
     """
+    gain = tuning().min_block_speedup if gain is None else gain
     # Edges of the coupling graph: a chain through each group, and the pairs.
     own = [tie[tie >= 0] for tie in ties]
     chained = [np.stack([tie[:-1], tie[1:]], axis=1) for tie in own]

@@ -4,7 +4,7 @@ XLA:CPU runs a program kernel by kernel. A step has a thousand kernels or more; 
 as many as fit a core's cache, starting a kernel takes longer than running it. XLA compiles small
 loops ("small calls") whole, as one kernel with loops and branches inside, and treats any call that
 carries the same metadata (`_KERNEL_ATTRIBUTES`) this way. So `fuse_calls` partitions a jaxpr, in
-order, into parts of at most `MAX_KERNEL_OPERATIONS` operations and marks each part: a step of one
+order, into parts of at most `max_kernel_operations` operations and marks each part: a step of one
 world takes a quarter of the time, one of many worlds in tiles two thirds.
 
 A marked kernel may contain only operations for which XLA emits code itself (`KERNEL_PRIMITIVES`):
@@ -19,7 +19,7 @@ operations run between the kernels. Where XLA does not know the metadata it has 
 
 A filled array moves to its first use. A part returns the values that later parts use. A call or a
 branch that is larger than a kernel is opened, and partitioned in the same way; a part of fewer than
-`MIN_KERNEL_OPERATIONS` operations is not worth a kernel.
+`min_kernel_operations` operations is not worth a kernel.
 """
 
 import math
@@ -34,17 +34,11 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 
 from jaxsim.arrays.array import Array
+from jaxsim.transforms.tuning import tuning
 
 _KERNEL_ATTRIBUTES = {"xla_cpu_small_call": "true", "inlineable": "false"}
-MAX_KERNEL_OPERATIONS = (
-    600  # most operations of a kernel; kernels compile in parallel, one thread each
-)
 _MIN_LIBRARY_SUM = 4096  # length of a sum from which on XLA calls a library
-_MAX_KERNEL_MULTIPLICATIONS = (
-    8192  # most multiplications of a matrix-matrix product in a kernel, about 1 ns each
-)
 _LOOP_PRIMITIVES = ("scan", "while")
-MIN_KERNEL_OPERATIONS = 8  # fewest operations that are worth a kernel
 
 KERNEL_PRIMITIVES = frozenset(
     # elementwise
@@ -147,18 +141,18 @@ def _group_equations(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
 
 
 def _pack_units(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callable]]:
-    """Pack units, in order, into parts of at most `MAX_KERNEL_OPERATIONS` operations with one
+    """Pack units, in order, into parts of at most `max_kernel_operations` operations with one
     evaluator each."""
+    most, least = tuning().max_kernel_operations, tuning().min_kernel_operations
     part: list[JaxprEqn] = []
     size, evaluate = 0, _evaluate_as_kernel
 
     def finish() -> tuple[list[JaxprEqn], Callable]:
-        return part, evaluate if size >= MIN_KERNEL_OPERATIONS else _evaluate_unfused
+        return part, evaluate if size >= least else _evaluate_unfused
 
     for unit in units:
         opened = unit.evaluate in _SEPARATE_EVALUATORS
-        full = size + unit.size > MAX_KERNEL_OPERATIONS
-        if part and (unit.evaluate != evaluate or opened or full):
+        if part and (unit.evaluate != evaluate or opened or size + unit.size > most):
             yield finish()
             part, size = [], 0
         part += unit.eqns
@@ -170,7 +164,7 @@ def _pack_units(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callab
 def _evaluator(eqn: JaxprEqn, count: int) -> Callable:
     """Return how an equation of `count` operations is evaluated: opened, in a kernel, or as is."""
     # Calls and branches larger than a kernel get kernels of their own.
-    if eqn.primitive.name in _SPLIT_PRIMITIVES and count > MAX_KERNEL_OPERATIONS:
+    if eqn.primitive.name in _SPLIT_PRIMITIVES and count > tuning().max_kernel_operations:
         return _SPLIT_PRIMITIVES[eqn.primitive.name]
     return _evaluate_as_kernel if _is_fusible(eqn) else _evaluate_unfused
 
@@ -279,7 +273,7 @@ def _is_emitted(eqn: JaxprEqn, in_loop: bool) -> bool:
         # axis of both; others become library calls. In a loop large ones are held too, because a
         # library call would split the loop, with all that is in it.
         by_columns = (left, right) == ((0,), (0,)) and (
-            in_loop or _multiplications(eqn) < _MAX_KERNEL_MULTIPLICATIONS
+            in_loop or _multiplications(eqn) <= tuning().max_kernel_multiplications
         )
         held = not any(batch) and max(ranks) <= 2 and (min(ranks) == 1 or by_columns)
         return held and not _is_long_sum(eqn)

@@ -1,4 +1,4 @@
-"""Trace-time context that records whether a derivative is taken of the code being traced.
+"""The part of the trace context that records whether a derivative is taken of the traced code.
 
 Code under differentiation avoids loops of unknown length, which have no reverse mode, and loops
 that update an array, whose carry reverse mode would save for every iteration.
@@ -7,10 +7,10 @@ that update an array, whose carry reverse mode would save for every iteration.
 from contextlib import AbstractContextManager
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.trace_context import trace_context, trace_with
 from jaxsim.transforms.platform import platform
 
 
@@ -19,22 +19,19 @@ def is_real(a: Any) -> bool:
     return jnp.issubdtype(a.dtype, np.floating)
 
 
-_differentiated = jax.make_user_context(default_value=False)
-
-
 def is_differentiated() -> bool:
     """Return whether a derivative is taken of the code being traced; no `while` loops then."""
-    return bool(_differentiated.value)
+    return trace_context().differentiated
 
 
 def trace_for_derivative() -> AbstractContextManager:
     """Return a context in which functions are traced to be differentiated."""
-    return _differentiated(True)
+    return trace_with(differentiated=True)
 
 
 def not_differentiated() -> AbstractContextManager:
     """Return a context for the inside of a function that has a derivative rule of its own."""
-    return _differentiated(False)
+    return trace_with(differentiated=False)
 
 
 def prefer_loops() -> bool:

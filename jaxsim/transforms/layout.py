@@ -35,9 +35,11 @@ from jaxsim.model.data import Data
 from jaxsim.model.fields import FIELD_KINDS, Field, Record
 from jaxsim.model.model import Model
 from jaxsim.model.structure import max_noncontact_rows
+from jaxsim.trace_context import trace_context
 from jaxsim.transforms.batching import round_up_to_tile
 from jaxsim.transforms.platform import platform
 from jaxsim.transforms.primitive import FastPath, PhysicsCall
+from jaxsim.transforms.tuning import tuning
 
 _AnyRecord = TypeVar("_AnyRecord", bound=Record)
 
@@ -224,12 +226,6 @@ def call_as_one_world(function: Callable[..., PyTree], m: Model, d: Data, *more:
     return jax.vmap(function, in_axes=axes, out_axes=-1)(*arguments)
 
 
-TILE_SIZES = (4, 8, 16)  # possible tiles of worlds: whole vector registers
-_TILE_8_COST = 1.08  # time per world in tiles of 8, relative to tiles of 16
-REQUESTED_TILE = jax.make_user_context(default_value=None)  # tile that a caller requests, or None
-MAX_TILED_DOFS = 96  # most dofs for which the linear systems of a tile of worlds fit the cache
-
-
 def tile_size(m: Model, worlds: int, linear: bool = False) -> int:
     """Return how many worlds run at a time; the last tile is padded.
 
@@ -248,7 +244,7 @@ def is_large(m: Model) -> bool:
     """Return whether a model has rows, and the systems of a tile of worlds exceed the cache."""
     # The capacity is one contact even if no geoms can collide.
     rows = max_noncontact_rows(m) > 0 or m.structure.ncontact > 1
-    return m.nv > MAX_TILED_DOFS and rows and platform().tiles
+    return m.nv > tuning().max_tiled_dofs and rows and platform().tiles
 
 
 def _tile_without_rows(worlds: int, linear: bool) -> int:
@@ -261,12 +257,12 @@ def _tile_size(worlds: int) -> int:
     """Return the tile of worlds: whole vectors on a CPU, all worlds elsewhere."""
     if not platform().tiles:
         return worlds
-    if REQUESTED_TILE.value is not None:
-        return int(REQUESTED_TILE.value)
-    few, half, whole = TILE_SIZES
+    if (requested := trace_context().tile) is not None:
+        return requested
+    few, half, whole = tuning().world_tiles
     if worlds <= few:
         return few if worlds > 1 else 1
-    by_half = _TILE_8_COST * round_up_to_tile(worlds, half)
+    by_half = tuning().tile_8_cost * round_up_to_tile(worlds, half)
     return half if by_half < round_up_to_tile(worlds, whole) else whole
 
 

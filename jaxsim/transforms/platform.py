@@ -9,7 +9,8 @@ A program is compiled for the platform that it will run on: JAX's default, or an
     with jaxsim.for_platform("cuda", kernels=False):  # without the package's own GPU kernels
         ...
 
-The platform is part of JAX's cache keys, so a program of one platform is never reused for another.
+The platform is part of the trace context, so a program of one platform is never reused for
+another. Thresholds that differ between platforms are fields of `Tuning` (tuning.py).
 """
 
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxsim.cache import bounded_cache
+from jaxsim.trace_context import trace_context, trace_with
 
 
 class Platform(NamedTuple):
@@ -39,8 +41,6 @@ class Platform(NamedTuple):
         threads for each small one (linalg/cholesky.py).
       fuses_calls: programs run as a few large kernels, in which loops are inexpensive
         (cpu_fusion.py).
-      lanes: number of shape pairs that are searched at a time (compaction.py).
-      few: the same for searches whose lanes have tables of their own, which must fit a CPU's cache.
       kernels: how the package's own kernels run (pallas.py): "compiled" for a GPU, or "interpreted"
         on any platform, for tests; None: XLA compiles everything.
     """
@@ -53,8 +53,6 @@ class Platform(NamedTuple):
     gathers: bool
     blocks: bool
     fuses_calls: bool
-    lanes: int
-    few: int
     kernels: str | None = None
 
 
@@ -68,8 +66,6 @@ PLATFORMS = {
         gathers=True,
         blocks=True,
         fuses_calls=True,
-        lanes=128,
-        few=64,
     )
 }
 _OTHER_PLATFORM = Platform(
@@ -81,8 +77,6 @@ _OTHER_PLATFORM = Platform(
     gathers=True,
     blocks=False,
     fuses_calls=False,
-    lanes=16384,
-    few=16384,
 )
 PLATFORMS["tpu"] = _OTHER_PLATFORM._replace(gathers=False)
 _MIN_COMPUTE_CAPABILITY = 8.0  # lowest compute capability for the package's own GPU kernels
@@ -103,9 +97,6 @@ def quick_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     return jax.jit(function, compiler_options=FAST_COMPILE_OPTIONS)
 
 
-_told = jax.make_user_context(default_value=("", None))
-
-
 def for_platform(name: str, *, kernels: bool | None = None) -> AbstractContextManager:
     """Return a context in which programs are compiled for a platform.
 
@@ -122,12 +113,12 @@ def for_platform(name: str, *, kernels: bool | None = None) -> AbstractContextMa
         raise ValueError(
             f"for_platform: {name!r} is no platform; expected one of {_PLATFORM_NAMES}"
         )
-    return _told((name, kernels))
+    return trace_with(platform=name, kernels=kernels)
 
 
 def platform() -> Platform:
     """Return the choices for the platform of the program being traced."""
-    name, kernels = platform_name(), _told.value[1]
+    name, kernels = platform_name(), trace_context().kernels
     found, nvidia = PLATFORMS.get(name, _OTHER_PLATFORM), name in ("gpu", "cuda")
     if kernels is None:
         kernels = nvidia and _supports_kernels()
@@ -137,12 +128,9 @@ def platform() -> Platform:
 
 
 def platform_name() -> str:
-    """Return the name of the platform of the program being traced."""
-    return _told.value[0] or _default_platform()
-
-
-def _default_platform() -> str:
-    """Return the platform that JAX runs programs on by default."""
+    """Return the platform of the program being traced: the one that is named, or JAX's default."""
+    if trace_context().platform:
+        return trace_context().platform
     device = jax.config.jax_default_device  # type: ignore[attr-defined]
     if device is None:
         return jax.default_backend()

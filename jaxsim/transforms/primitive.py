@@ -21,6 +21,7 @@ all of this.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive, jaxpr_as_fun
 from jax.interpreters import mlir, partial_eval
 
 from jaxsim.arrays.array import Array
+from jaxsim.trace_context import enter_trace_context, trace_context
 from jaxsim.transforms import residuals
 from jaxsim.transforms.cpu_fusion import fuse_calls
 from jaxsim.transforms.derivative_context import is_differentiated
@@ -73,6 +75,9 @@ class FastPath(NamedTuple):
 class PhysicsCall:
     """A function of arrays, for one world or for many in the last axis, bound to the primitive.
 
+    It is traced in the trace context in which it was made (trace_context.py): it is one program,
+    wherever it is used.
+
     Attributes:
       run: `(worlds, staged, *arrays) -> list of arrays`. `worlds` is None for one world, whose
         arrays have no world axis. `staged` is true while a program is traced; a derivative then
@@ -107,6 +112,7 @@ class PhysicsCall:
         self.used_arguments = used_arguments or self._traced_used_arguments
         self.trace = trace or self._trace
         self.fast_path = fast_path
+        self._context = trace_context()
         self._derived: dict[tuple, PhysicsCall] = {}
         self._programs: dict[tuple, ClosedJaxpr] = {}
         self._restored_programs: dict[int, ClosedJaxpr] = {}
@@ -122,8 +128,13 @@ class PhysicsCall:
         JAX asks for the same derivative repeatedly; its traced programs are cached in the call.
         """
         if (make, *how) not in self._derived:
-            self._derived[make, *how] = make(self, *how)
+            with self.in_own_context():
+                self._derived[make, *how] = make(self, *how)
         return self._derived[make, *how]
+
+    def in_own_context(self) -> AbstractContextManager:
+        """Return the context of the call; whether a derivative is taken is that of the caller."""
+        return enter_trace_context(self._context._replace(differentiated=is_differentiated()))
 
     def function(self, worlds: int | None, staged: bool) -> Callable[..., list[Array]]:
         """Return the function for a number of worlds, or its cached trace within a program."""
@@ -143,7 +154,8 @@ class PhysicsCall:
         # One trace per shapes, number of worlds, and whether a derivative is taken.
         key = worlds, is_differentiated(), tuple(given)
         if key not in self._programs:
-            self._programs[key] = self.trace(given, worlds)
+            with self.in_own_context():
+                self._programs[key] = self.trace(given, worlds)
         return self._programs[key]
 
     def _trace(self, given: Sequence, worlds: int | None) -> ClosedJaxpr:
@@ -225,9 +237,10 @@ def _results(*avals: Any, call: PhysicsCall, worlds: int | None) -> list:
 
 def _evaluate_lowered(*leaves: Array, call: PhysicsCall, worlds: int | None) -> list[Array]:
     """Evaluate a call while it is lowered: in fused kernels on a CPU, else as it is traced."""
-    if platform().fuses_calls:
-        return fuse_calls(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
-    return call.function(worlds, True)(*leaves)
+    with call.in_own_context():
+        if platform().fuses_calls:
+            return fuse_calls(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
+        return call.function(worlds, True)(*leaves)
 
 
 mlir.register_lowering(PHYSICS_P, mlir.lower_fun(_evaluate_lowered, multiple_results=True))

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from tolerance import ROUNDING, STAGE
 
-from jaxsim.arrays.bilinear import MAX_UNROLLED_TERMS, apply, apply_transpose, outer, outer_sum
+from jaxsim.arrays.bilinear import apply, apply_transpose, outer, outer_sum
+from jaxsim.transforms.tuning import Tuning
 
 pytestmark = pytest.mark.kernels
 
 SUMS = {apply: "nk...,k...->n...", apply_transpose: "nk...,n...->k...", outer: "n...,k...->nk..."}
-SIZES = [(3, 4), (MAX_UNROLLED_TERMS + 1, 2), (2, MAX_UNROLLED_TERMS + 1)]
+LONG = Tuning().max_unrolled_terms + 1
+SIZES = [(3, 4), (LONG, 2), (2, LONG)]
 WORLDS = [((), ()), ((5,), (5,)), ((1,), (5,)), ((5,), (1,))]
 random = np.random.default_rng(0).normal
 

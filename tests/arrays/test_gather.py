@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from jaxsim.arrays.gather import gather, running_sum, sum_items, weighted_sum
-from jaxsim.arrays.linear import MAX_LOOP_FREE_SIZE
 from jaxsim.physics.collision.compact import compact_true
 from jaxsim.transforms.platform import for_platform, platform
+from jaxsim.transforms.tuning import Tuning
 
 pytestmark = pytest.mark.kernels
 
@@ -55,7 +55,7 @@ def test_first_true_items_of_both_forms_are_equal():
 def test_sums_of_both_forms(worlds, name):
     """In kernels of a CPU, with loops for tables that are not small, and outside of these."""
     rng = np.random.default_rng(3)
-    n = MAX_LOOP_FREE_SIZE + 1
+    n = Tuning().max_loop_free_size + 1
     weights = rng.standard_normal((4, n))
     a, count = rng.standard_normal((n, *worlds)), rng.integers(0, 9, (n, *worlds))
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from jaxsim.arrays.linear import (
-    MAX_LOOP_FREE_SIZE,
     ConstantTable,
     bind_gather,
     bind_gather_static,
@@ -14,6 +13,7 @@ from jaxsim.arrays.linear import (
 )
 from jaxsim.transforms.cpu_fusion import fuse_calls
 from jaxsim.transforms.platform import for_platform
+from jaxsim.transforms.tuning import Tuning
 
 pytestmark = pytest.mark.kernels
 
@@ -60,7 +60,7 @@ def _times(matrix, x):
 def test_a_function_and_its_derivatives_are_products_with_a_matrix(name, platform):
     """Forwards, backwards, backwards of backwards, and of several at once."""
     function, matrix = FUNCTIONS[name]
-    assert WEIGHTS.size > MAX_LOOP_FREE_SIZE  # else it needs no loop
+    assert WEIGHTS.size > Tuning().max_loop_free_size  # else it needs no loop
     transposed = np.swapaxes(matrix, 0, 1)
     x, change = RNG.standard_normal((2, ITEMS, WORLDS))
     weights = RNG.standard_normal((len(matrix), WORLDS))

@@ -4,9 +4,6 @@ import pytest
 
 import jaxsim
 from jaxsim.linalg.choose import (
-    IN_STEPS,
-    MAX_SINGLE_THREAD_SIZE,
-    MAX_UNROLLED_DOFS,
     Factorization,
     Form,
     HessianFacts,
@@ -15,11 +12,13 @@ from jaxsim.linalg.choose import (
     choose_inverse,
     choose_operator,
 )
-from jaxsim.linalg.spd_kernel import MAX_KERNEL_DOFS
+from jaxsim.transforms import tuning
+from jaxsim.transforms.tuning import Tuning
 
 pytestmark = pytest.mark.kernels
 
-SMALL, MEDIUM, LARGE = MAX_UNROLLED_DOFS, IN_STEPS, IN_STEPS + 1
+LIMITS = Tuning()
+SMALL, MEDIUM, LARGE = LIMITS.max_unrolled_dofs, LIMITS.max_tiled_dofs, LIMITS.max_tiled_dofs + 1
 
 
 @pytest.mark.parametrize(
@@ -74,9 +73,9 @@ def test_forms_of_the_hessian_on_a_cpu(facts, form, by_world):
 @pytest.mark.parametrize(
     ("facts", "form"),
     [
-        (HessianFacts(MAX_KERNEL_DOFS, suits_kernel=True, batched=True), Form.NEWTON_KERNEL),
-        (HessianFacts(MAX_KERNEL_DOFS + 1, suits_kernel=True, batched=True), Form.DENSE),
-        (HessianFacts(MAX_KERNEL_DOFS, batched=True), Form.DENSE),
+        (HessianFacts(LIMITS.max_kernel_dofs, suits_kernel=True, batched=True), Form.NEWTON_KERNEL),
+        (HessianFacts(LIMITS.max_kernel_dofs + 1, suits_kernel=True, batched=True), Form.DENSE),
+        (HessianFacts(LIMITS.max_kernel_dofs, batched=True), Form.DENSE),
         (HessianFacts(MEDIUM, uncoupled_blocks=16), Form.DENSE),
         (HessianFacts(12, (6, 6), batched=True), Form.BLOCK_DIAGONAL),
     ],
@@ -106,10 +105,10 @@ def test_a_derivative_has_a_dense_hessian():
         ("cpu", SMALL, False, Factorization.LDL_ROWS),
         ("cpu", SMALL + 1, True, Factorization.LDL_ROWS),
         ("cpu", LARGE, True, Factorization.LIBRARY),
-        ("cpu", MAX_SINGLE_THREAD_SIZE + 1, False, Factorization.BLOCKS),
+        ("cpu", LIMITS.max_library_dofs + 1, False, Factorization.BLOCKS),
         ("tpu", SMALL, True, Factorization.PANELS),
         ("tpu", SMALL + 1, True, Factorization.LIBRARY),
-        ("tpu", MAX_SINGLE_THREAD_SIZE + 1, False, Factorization.LIBRARY),
+        ("tpu", LIMITS.max_library_dofs + 1, False, Factorization.LIBRARY),
     ],
 )
 def test_algorithms_of_dense_blocks(platform, size, batched, algorithm):
@@ -122,3 +121,18 @@ def test_algorithms_of_inverses():
         assert choose_inverse(SMALL, batched=True).form is Factorization.PANELS
         assert choose_inverse(SMALL, batched=False).form is Factorization.LDL_ROWS
         assert choose_inverse(LARGE, batched=True).form is Factorization.LIBRARY
+
+
+def test_the_rules_read_the_thresholds_of_the_trace():
+    facts, tree = HessianFacts(SMALL, batched=True), InertiaFacts((60,), False, 1000)
+    with jaxsim.for_platform("cpu"), tuning.override(max_unrolled_dofs=SMALL - 1):
+        choice = choose_operator(facts)
+        assert choice.form is Form.BLOCKED_LOWER
+        assert choice.thresholds == ("max_tiled_dofs", "max_unrolled_dofs")
+        assert f"{SMALL - 1} to" in choice.reason
+        assert choose_inverse(SMALL, batched=True).form is not Factorization.PANELS
+    with jaxsim.for_platform("cpu"):
+        assert choose_operator(facts).form is Form.PACKED_LOWER
+        assert choose_operator(tree).form is Form.TREE_SPARSE
+        with tuning.override(min_block_speedup=40):
+            assert choose_operator(tree).form is Form.DENSE

@@ -11,7 +11,8 @@ from tolerance import ROUNDING
 
 import jaxsim
 from jaxsim.linalg.choose import Factorization, choose_factorization
-from jaxsim.linalg.spd_kernel import MAX_KERNEL_DOFS, solve_in_kernel
+from jaxsim.linalg.spd_kernel import solve_in_kernel
+from jaxsim.transforms.tuning import Tuning
 
 pytestmark = pytest.mark.kernels
 
@@ -45,7 +46,7 @@ def test_one_world_and_large_systems_are_left_to_xla():
         return choice.form is Factorization.KERNEL
 
     assert in_kernel(3, batched=True)
-    assert in_kernel(MAX_KERNEL_DOFS, batched=False)
-    assert not in_kernel(MAX_KERNEL_DOFS + 1, batched=True)
+    assert in_kernel(Tuning().max_kernel_dofs, batched=False)
+    assert not in_kernel(Tuning().max_kernel_dofs + 1, batched=True)
     assert not in_kernel(3, batched=False, has_world_axis=False)
     assert choose_factorization(3, batched=True).form is not Factorization.KERNEL

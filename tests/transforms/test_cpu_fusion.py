@@ -1,6 +1,7 @@
 """Programs in a few large kernels of a CPU give what the same programs give piece by piece."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -13,7 +14,7 @@ import jaxsim
 from jaxsim.arrays import linear
 from jaxsim.arrays.gather import sum_items
 from jaxsim.arrays.products import gram
-from jaxsim.transforms import cpu_fusion
+from jaxsim.transforms import cpu_fusion, tuning
 from jaxsim.transforms.cpu_fusion import fuse_calls
 
 pytestmark = pytest.mark.kernels
@@ -39,26 +40,33 @@ def awkward(x, n, empty, unused, flag):
     return x, 1.0, (L @ never).sum(), never, never, empty.sum(), empty, jnp.cumsum(z)
 
 
+@pytest.fixture
+def short_kernels() -> Iterator[None]:
+    """Make kernels of single operations too."""
+    with tuning.override(min_kernel_operations=1):
+        yield
+
+
 ARGUMENTS = (np.array([0.3, -2.0, 1.0]), np.int32(4), np.zeros((0, 3)), np.arange(2.0), True)
 
 
 @pytest.mark.parametrize("size", [1, 5, 10**6])
-def test_parts_together_are_the_program(size, monkeypatch):
-    monkeypatch.setattr(cpu_fusion, "MAX_KERNEL_OPERATIONS", size)
-    monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
+@pytest.mark.usefixtures("short_kernels")
+def test_parts_together_are_the_program(size):
     program = jax.make_jaxpr(awkward)(*ARGUMENTS)
     leaves = tuple(map(jnp.asarray, ARGUMENTS))
-    cut = jax.jit(lambda *a: fuse_calls(program, a))
-    assert MARKED.search(cut.lower(*leaves).as_text())
+    with tuning.override(max_kernel_operations=size):
+        cut = jax.jit(lambda *a: fuse_calls(program, a)).lower(*leaves)
+    assert MARKED.search(cut.as_text())
     expected = jax.tree.leaves(awkward(*leaves))
-    for ours, theirs in zip(cut(*leaves), expected, strict=True):
+    for ours, theirs in zip(cut.compile()(*leaves), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("short_kernels")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_library_calls_are_not_fused(dtype, monkeypatch):
+def test_library_calls_are_not_fused(dtype):
     """Sums, products and their like of sizes at which XLA may leave them to a library."""
-    monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
     n = 70
     square, cube = np.ones((n, n), dtype), np.ones((9, 24, 24), dtype)
     functions = {
@@ -79,9 +87,9 @@ def test_library_calls_are_not_fused(dtype, monkeypatch):
         np.testing.assert_allclose(found, function(np.sin(a)) * 2 + 1, rtol=1e-4, err_msg=name)
 
 
-def test_a_kernel_holds_small_products_of_matrices(monkeypatch):
+@pytest.mark.usefixtures("short_kernels")
+def test_a_kernel_holds_small_products_of_matrices():
     """Others are faster as a library's, if they would not open a loop."""
-    monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
 
     def square(a):
         return lax.dot_general(a, a, (((0,), (0,)), ((), ())))
@@ -102,10 +110,10 @@ def test_a_kernel_holds_small_products_of_matrices(monkeypatch):
         np.testing.assert_allclose(lowered.compile()(a)[0], a.T @ a, rtol=0, atol=1e-12)
 
 
+@pytest.mark.usefixtures("short_kernels")
 @pytest.mark.parametrize("n", [1, 6, 9])
-def test_a_kernel_holds_products_of_matrices_turned_around(n, monkeypatch):
+def test_a_kernel_holds_products_of_matrices_turned_around(n):
     """XLA would transpose the product too, and leave it to a library."""
-    monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
     rng = np.random.default_rng(n)
     J, G = rng.standard_normal((n, 9)), rng.standard_normal((9, 9))
     program = jax.make_jaxpr(lambda J, G: gram(jnp.swapaxes(jnp.sin(J), 0, 1), G) * 2)(J, G)
@@ -114,13 +122,13 @@ def test_a_kernel_holds_products_of_matrices_turned_around(n, monkeypatch):
     np.testing.assert_allclose(lowered.compile()(J, G)[0], 2 * np.sin(J) @ G, rtol=0, atol=1e-13)
 
 
+@pytest.mark.usefixtures("short_kernels")
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_a_kernel_holds_products_with_small_tables(axes, monkeypatch):
+def test_a_kernel_holds_products_with_small_tables(axes):
     """Tables of several axes too, which XLA would multiply by a library call."""
-    monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
     rng = np.random.default_rng(axes)
     table, x = rng.standard_normal((3, 4)), rng.standard_normal((4, 6, 5)[:axes])
-    assert table.size <= linear.MAX_LOOP_FREE_SIZE
+    assert table.size <= tuning.tuning().max_loop_free_size
     program = jax.make_jaxpr(lambda x: linear.bind_matmul(table, jnp.sin(x)) * 2)(x)
     lowered = jax.jit(lambda x: fuse_calls(program, [x])).lower(x)
     assert len(MARKED.findall(lowered.as_text())) == 1
@@ -128,23 +136,20 @@ def test_a_kernel_holds_products_with_small_tables(axes, monkeypatch):
     np.testing.assert_allclose(found, 2 * np.tensordot(table, np.sin(x), 1), rtol=0, atol=1e-13)
 
 
-def test_large_functions_are_opened(monkeypatch):
-    monkeypatch.setattr(cpu_fusion, "MAX_KERNEL_OPERATIONS", 10)
-
+def test_large_functions_are_opened():
     def inner(x):
         for _ in range(30):
             x = jnp.sin(x) + 1
         return x
 
     program = jax.make_jaxpr(lambda x: jax.jit(inner)(x) * 2)(1.0)
-    lowered = jax.jit(lambda x: fuse_calls(program, [x])).lower(jnp.float64(1.0))
+    with tuning.override(max_kernel_operations=10):
+        lowered = jax.jit(lambda x: fuse_calls(program, [x])).lower(jnp.float64(1.0))
     assert len(MARKED.findall(lowered.as_text())) > 5
     np.testing.assert_allclose(lowered.compile()(1.0)[0], 2 * inner(1.0), rtol=1e-14)
 
 
-def test_large_branches_are_opened(monkeypatch):
-    monkeypatch.setattr(cpu_fusion, "MAX_KERNEL_OPERATIONS", 10)
-
+def test_large_branches_are_opened():
     def long(x):
         for _ in range(30):
             x = jnp.sin(x) + 1
@@ -154,7 +159,8 @@ def test_large_branches_are_opened(monkeypatch):
         return jnp.cos(x), jnp.zeros(2)
 
     program = jax.make_jaxpr(lambda x: lax.cond(x > 0, long, short, x))(1.0)
-    lowered = jax.jit(lambda x: fuse_calls(program, [x])).lower(jnp.float64(1.0))
+    with tuning.override(max_kernel_operations=10):
+        lowered = jax.jit(lambda x: fuse_calls(program, [x])).lower(jnp.float64(1.0))
     assert len(MARKED.findall(lowered.as_text())) > 5
     run = lowered.compile()
     for x, branch in ((1.0, long), (-1.0, short)):
@@ -202,9 +208,9 @@ def test_the_smallest_are_found_without_sorting():
             np.testing.assert_array_equal(one, kept[:, w])
 
 
-def test_arguments_may_be_constants(monkeypatch):
+@pytest.mark.usefixtures("short_kernels")
+def test_arguments_may_be_constants():
     """XLA moves these into a function that is called once; a kernel keeps its arguments."""
-    monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
     leaves = tuple(map(jnp.asarray, ARGUMENTS))
     program = jax.make_jaxpr(awkward)(*leaves)
     found = jax.jit(lambda: fuse_calls(program, leaves))()
@@ -217,9 +223,9 @@ NUMBERS = """abs acos acosh asin asinh atan atanh cbrt ceil cos cosh erf exp exp
 PAIRS = "add atan2 div eq ge gt le lt max min mul ne nextafter pow rem sub".split()
 
 
+@pytest.mark.usefixtures("short_kernels")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_kernels_hold_every_function_of_numbers(dtype, monkeypatch):
-    monkeypatch.setattr(cpu_fusion, "MIN_KERNEL_OPERATIONS", 1)
+def test_kernels_hold_every_function_of_numbers(dtype):
     x, y = np.random.default_rng(0).uniform(0.1, 0.9, (2, 40)).astype(dtype)
 
     def function(x, y):

@@ -26,11 +26,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.transforms.tuning import tuning
+
 # Damping: default of its initial value, and its limits.
 _INITIAL_DAMPING, _MIN_DAMPING, _MAX_DAMPING = 1e-3, 1e-10, 1e6
 _MIN_DAMPING_FACTOR = 0.2  # largest decrease of the damping after an accepted step
 _FIRST_DAMPING_INCREASE = 2.0  # factor after the first of several rejected steps
-_MAX_BLOCK_RATIO = 4  # a block has this many times as many rows as columns
 _CONVERGENCE_POWER = 0.8  # exponent of the machine epsilon: relative decrease that counts as none
 _MIN_STEP = 4  # smallest relative step, in units of the machine epsilon
 
@@ -292,10 +293,11 @@ def _triangle(r: jax.Array, J: jax.Array) -> tuple[jax.Array, jax.Array]:
     r, J = jnp.nan_to_num(r), jnp.nan_to_num(J)
     rest = jnp.concatenate([J, r[:, None]], 1)
     side = rest.shape[1]
-    while len(rest) > _MAX_BLOCK_RATIO * side:
-        count = -(-len(rest) // (_MAX_BLOCK_RATIO * side))
-        filled = jnp.pad(rest, ((0, count * _MAX_BLOCK_RATIO * side - len(rest)), (0, 0)))
-        blocks = filled.reshape(count, _MAX_BLOCK_RATIO * side, side)
+    rows = tuning().qr_rows_per_column * side
+    while len(rest) > rows:
+        count = -(-len(rest) // rows)
+        filled = jnp.pad(rest, ((0, count * rows - len(rest)), (0, 0)))
+        blocks = filled.reshape(count, rows, side)
         rest = jnp.linalg.qr(blocks, mode="r").reshape(count * side, side)
     return jnp.linalg.qr(rest, mode="r"), jnp.sqrt(jnp.sum(J * J, 0))
 

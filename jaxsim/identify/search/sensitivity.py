@@ -21,9 +21,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.integrate.step import step
 from jaxsim.transforms.layout import unpack_record
+from jaxsim.transforms.tuning import tuning
 
-# Directions of all worlds that run together: their data fit the cache of a core.
-_MAX_LANES = 2048
 # The solver's result does not depend on its initial point.
 _IGNORED_FIELDS = ("time", "qacc_warmstart")
 
@@ -76,7 +75,8 @@ def sensitivities(
     """
     given = (start, motion, change)
     worlds, directions = change.state["qvel"].shape[:2]
-    tile = _tile_size_of(worlds, max(_MAX_LANES // directions, 1))
+    # The data of the directions of all worlds that run together fit the cache of a core.
+    tile = _tile_size_of(worlds, max(tuning().max_tangent_lanes // directions, 1))
     if tile == worlds:
         return _tile_sensitivities(m, given, observe)
     tiles = jax.tree.map(lambda a: a.reshape(worlds // tile, tile, *a.shape[1:]), given)

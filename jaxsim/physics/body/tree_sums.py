@@ -21,8 +21,7 @@ from jaxsim.physics.topology import (
     moving_dof,
 )
 from jaxsim.transforms.platform import platform
-
-_MAX_DENSE_ROWS = 8  # size up to which the matrix product is always used
+from jaxsim.transforms.tuning import tuning
 
 
 def subtree_sums(m: Model, x: PyTree) -> PyTree:
@@ -52,7 +51,7 @@ def moving_and_carrying_sums(m: Model, x: PyTree) -> tuple[PyTree, PyTree]:
 
 def _prefer_passes(n: int) -> bool:
     """Return True if a pass through the tree is faster than a product with an n x n matrix."""
-    return platform().fuses_calls and n > _MAX_DENSE_ROWS
+    return platform().fuses_calls and n > tuning().max_dense_rows
 
 
 def _gather_or_zero(sums: PyTree, dof: tuple[int, ...]) -> PyTree:

@@ -15,10 +15,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.transforms.platform import platform
-
-_MAX_COMPARED_ITEMS = 64  # most items that are sorted faster by comparing all pairs
-_MIN_CAPACITY_BY_WORLD = 48  # capacity from which on fused kernels compact many worlds one by one
-_MAX_COUNTED_SLOTS = 256  # most slots that fused kernels, which hold no sort, order by counting
+from jaxsim.transforms.tuning import tuning
 
 
 def compact_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Array, Array]:
@@ -38,7 +35,7 @@ def compact_true(mask: Array, order: np.ndarray | None, size: int) -> tuple[Arra
         if mask.ndim == 1:
             found, count = _compact_sequentially(mask[:, None], order, size)
             return found[:, 0], count[:, 0]
-        if size >= _MIN_CAPACITY_BY_WORLD:
+        if size >= tuning().min_capacity_by_world:
             return _compact_sequentially(mask, order, size)
     if mask.ndim == 1 or not platform().scans:
         return _compact_by_sort(mask, order, size)
@@ -110,9 +107,10 @@ def sort_by_rank(index: Array, rank: Array, number: Array) -> Array:
     size = len(index)
     place = column(np.arange(size, dtype=np.int32), index)
     rank = jnp.where(place < number, gather(rank, index), np.iinfo(np.int32).max)
-    if platform().fuses_calls and size <= _MAX_COUNTED_SLOTS:
+    # Kernels of a CPU hold no sort; few slots are counted in them.
+    if platform().fuses_calls and size <= tuning().max_counted_slots:
         return _sort_used_slots(index, rank, place, jnp.max(number))
-    if size > _MAX_COMPARED_ITEMS and platform().scans:
+    if platform().scans:
         return lax.sort((rank, index), dimension=0, num_keys=1)[1]
     # Counting sort: the slot of an item is the number of items before it.
     before = (rank[None] < rank[:, None]) | (

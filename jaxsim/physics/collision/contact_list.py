@@ -24,8 +24,8 @@ from jaxsim.physics.collision.flex.item import item_ids, no_item
 from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.collision.smooth import smoothing_lengths
-from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.stage import stage
+from jaxsim.trace_context import trace_context
 
 
 def list_contacts(m: Model, d: Data, found: CollisionResult) -> Contact:
@@ -153,7 +153,7 @@ def contacts_of(m: Model, d: Data) -> Contacts | None:
     """
     if d.found is not None:
         return d.found.contacts
-    if fully_asleep() or not _may_touch(m):
+    if trace_context().fully_asleep or not _may_touch(m):
         return None
     if d.contact is None:
         raise ValueError(

@@ -30,12 +30,12 @@ from jaxsim.physics.collision.params import ContactParams, contact_params
 from jaxsim.physics.collision.shape import PlacedGeoms, place_geoms
 from jaxsim.physics.collision.speculative.contacts import add_speculative_contacts
 from jaxsim.physics.collision.surface import surface_velocity
-from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.sleep.sleeping_contacts import wake_by_contacts
 from jaxsim.physics.sleep.trees import can_sleep
 from jaxsim.physics.stage import stage
 from jaxsim.physics.unsupported import Refusal, describe_object
 from jaxsim.physics.warning import Trouble, count_warning
+from jaxsim.trace_context import trace_context
 
 
 @stage(
@@ -49,7 +49,7 @@ def collision(m: Model, d: Data) -> Data:
     `d.found` passes them to the constraint rows and the sensors, each contact in the slot of its
     rows; `d.contact` is the public list, without gaps. Corresponds to `mj_collision` in MuJoCo.
     """
-    if fully_asleep():
+    if trace_context().fully_asleep:
         return _clear_contacts(d)
     # Poses, tables of the colliders, and contact parameters of all candidate pairs.
     plan = collision_layout(m)

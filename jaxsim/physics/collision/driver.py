@@ -24,7 +24,6 @@ flags those within `reach` = margin + gap.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import jax
@@ -34,7 +33,6 @@ import numpy as np
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, gather, gather_static, sum_items
 from jaxsim.arrays.node import node
-from jaxsim.arrays.products import CONTACTS_PER_CHUNK
 from jaxsim.math import Rot, Vec, concat
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
@@ -49,9 +47,11 @@ from jaxsim.physics.collision.flex.item import FlexItems, no_item
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.params import ContactParams
 from jaxsim.physics.collision.shape import CandidatePoints, ContactPoints, PlacedGeoms
+from jaxsim.trace_context import trace_context
 from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.materialize import is_unbatched, materialize_result
 from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 
 class Contacts(NamedTuple):
@@ -247,18 +247,8 @@ def _prefer_compaction(points: CandidatePoints) -> bool:
     found = points.found
     several = platform().fuses_calls if found.ndim == 1 else not is_unbatched(found)
     chunks = platform().chunks and several and not is_differentiated()
-    return chunks and len(found) > CONTACTS_PER_CHUNK and not _in_place.value
-
-
-_in_place = jax.make_user_context(default_value=False)
-
-
-def keep_candidate_slots() -> AbstractContextManager:
-    """Return a context in which every candidate keeps its own slot if the capacity covers them all.
-
-    It is for results that are indexed by contact slot, independent of the number of worlds.
-    """
-    return _in_place(True)
+    many = len(found) > tuning().contacts_per_chunk
+    return chunks and many and not trace_context().keeps_candidate_slots
 
 
 def count_near_pairs(

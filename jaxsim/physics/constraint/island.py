@@ -22,7 +22,6 @@ from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.rows import ConstraintBlocks, RowBlock, SingleRows
 from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.integrate.tree_couplings import flex_couplings, metric_couplings
-from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.sleep.incidence import (
     Incidence,
     body_incidence,
@@ -31,6 +30,7 @@ from jaxsim.physics.sleep.incidence import (
     joint_incidence,
     tendon_incidence,
 )
+from jaxsim.trace_context import trace_context
 
 # Incidence of the objects that own the rows of each type.
 _ROW_OBJTYPES = {
@@ -115,9 +115,9 @@ def islands(m: Model, d: Data) -> Data:
     sleeping trees. Corresponds to `mj_island` in MuJoCo.
     """
     # Sources of coupling besides rows.
-    soft = (
-        [] if fully_asleep() else [*flex_couplings(m, d.tree_asleep < 0), *passive_couplings(m, d)]
-    )
+    soft: list[Array] = []
+    if not trace_context().fully_asleep:
+        soft = [*flex_couplings(m, d.tree_asleep < 0), *passive_couplings(m, d)]
     alone = soft if is_discrete(m) else []  # these make islands without any row
     if (d.rows.empty and not alone) or m.opt.disableflags & DisableBit.ISLAND:
         none = jnp.zeros((1, *d.qpos.shape[1:]), jnp.int32)

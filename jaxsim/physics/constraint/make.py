@@ -22,9 +22,9 @@ from jaxsim.physics.constraint.island import row_trees
 from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_joint_limits
 from jaxsim.physics.constraint.rows import ConstraintBlocks, SingleRows
 from jaxsim.physics.constraint.tendon import tendon_friction, tendon_limits
-from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
 from jaxsim.physics.stage import stage
+from jaxsim.trace_context import trace_context
 
 # Functions that build blocks of rows, in order; None where the model has no such rows.
 _ROW_BUILDERS = (
@@ -64,7 +64,7 @@ def make_rows(m: Model, d: Data) -> Data:
     `mj_makeConstraint` in MuJoCo.
     """
     # No rows at all: constraints disabled, or all trees asleep.
-    if m.opt.disableflags & DisableBit.CONSTRAINT or fully_asleep():
+    if m.opt.disableflags & DisableBit.CONSTRAINT or trace_context().fully_asleep:
         return _count(m, d.replace(rows=ConstraintBlocks()))
     # Blocks in the order of _ROW_BUILDERS, with sleeping objects deactivated.
     single = tuple(block for build in _ROW_BUILDERS if (block := build(m, d)) is not None)

@@ -19,10 +19,10 @@ from jaxsim.model.model import Model
 from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES, forward
 from jaxsim.physics.integrate.integrate import advance, rk4, single_step
 from jaxsim.physics.inverse import compare_fwd_inv
-from jaxsim.physics.sleep.assume_asleep import assume_fully_asleep
 from jaxsim.physics.sleep.fully_asleep_state import may_skip, stays_fully_asleep
 from jaxsim.physics.sleep.trees import can_sleep, update_sleep_counts
 from jaxsim.physics.warning import Trouble, count_warning, find_bad_worlds
+from jaxsim.trace_context import trace_with
 from jaxsim.transforms.layout import FastPathRule
 
 RESULT_FIELDS = tuple(n for n in Data.fields if n not in ALWAYS_KEPT)
@@ -71,7 +71,7 @@ def _all_stay_asleep(m: Model, d: Data) -> Array:
 
 def _asleep_step(m: Model, d: Data) -> Data:
     """Run a step through which all trees sleep: only time and non-tree state advance."""
-    with assume_fully_asleep():
+    with trace_with(fully_asleep=True):
         found = forward(m, d)
         new = advance(m, found, found.qacc).replace(tree_asleep=d.tree_asleep)
     return _restrict_fields(d, new)

@@ -18,7 +18,6 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import (
-    CONTACTS_PER_CHUNK,
     apply_basis,
     apply_basis_transpose,
     gram_basis,
@@ -36,10 +35,9 @@ from jaxsim.physics.ipc.scene import IpcScene
 from jaxsim.physics.passive.contact import FREQUENCY_SQUARED, NO_MASS
 from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 _MIN_MASS = 1e-9  # mass of points without one [kg]
-# rows per loop iteration in one world: fewer would spend the time on reading and writing H
-_ROWS_PER_CHUNK = 32
 
 
 class LinearGaps(NamedTuple):
@@ -71,7 +69,9 @@ class PairJacobian:
     @property
     def _together(self) -> int:
         """Return the number of rows per loop iteration."""
-        return _ROWS_PER_CHUNK if self.matrix.ndim == 2 else CONTACTS_PER_CHUNK
+        # In one world few rows would spend the time on reading and writing H.
+        of_one = self.matrix.ndim == 2
+        return tuning().ipc_rows_per_chunk if of_one else tuning().contacts_per_chunk
 
     def times(self, x: Array) -> Array:
         """Compute J x, `[nv, *W]` -> `[n, *W]`."""

@@ -12,7 +12,6 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
 from jaxsim.physics.callback import call_control
-from jaxsim.physics.collision.driver import keep_candidate_slots
 from jaxsim.physics.constraint.efc.row_list import ConstraintRows, list_state_rows
 from jaxsim.physics.constraint.regularize import regularized_rows
 from jaxsim.physics.forward import (
@@ -24,6 +23,7 @@ from jaxsim.physics.forward import (
 )
 from jaxsim.physics.integrate.system import unforced_system
 from jaxsim.physics.stage import stage
+from jaxsim.trace_context import trace_with
 
 
 @stage(
@@ -59,7 +59,7 @@ def add_state_rows(m: Model, d: Data) -> Data:
 
 def add_ordered_rows(m: Model, d: Data) -> Data:
     """Return the data with position and velocity results, and contacts in the public order."""
-    with keep_candidate_slots():
+    with trace_with(keeps_candidate_slots=True):
         return fwd_velocity(m, fwd_position(m, d))
 
 

@@ -25,11 +25,8 @@ from jaxsim.physics.collision.shape import PlacedGeoms, place_geoms
 from jaxsim.physics.ray.local_rays import NO_HIT, LocalRays
 from jaxsim.physics.ray.surfaces import RAY_SURFACES, Surfaces, ray_surfaces
 from jaxsim.transforms.materialize import materialize_result
-from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
-CULL_CHUNK_FACTOR = (
-    256  # block size of rays times geoms, in units of the lanes that are traversed together
-)
 RAY_MISS = -1  # geom and distance of a ray without a hit
 
 
@@ -253,7 +250,7 @@ def _search_nearest(m: Model, scene: _Scene, rays: Rays, of_type: list[np.ndarra
     scene, rays = lax.stop_gradient((scene, rays))
     worlds = int(np.prod(rays.pos.x.shape[1:], dtype=int))
     # Limit rays times geoms per iteration, so that memory is bounded.
-    together = CULL_CHUNK_FACTOR * platform().lanes // worlds
+    together = tuning().ray_pairs_per_lane * tuning().search_lanes // worlds
 
     def of_rays(rays: Rays) -> _Found:
         dist = jnp.full_like(rays.pos.x, NO_HIT)

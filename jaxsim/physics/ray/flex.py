@@ -18,10 +18,10 @@ from jaxsim.arrays.gather import gather, gather_static
 from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.model.structure import Structure
 from jaxsim.physics.ray import triangle
-from jaxsim.physics.ray.cast import CULL_CHUNK_FACTOR, Rays, map_ray_chunks, normalize_rays
+from jaxsim.physics.ray.cast import Rays, map_ray_chunks, normalize_rays
 from jaxsim.physics.ray.local_rays import NO_HIT, Hit, nearest_ahead
 from jaxsim.physics.ray.quadric import sphere_crossings
-from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 _TETRAHEDRON_SIDES = (
     (0, 1, 2),
@@ -102,7 +102,8 @@ def cast_soft(points: Vec, radius: Array, tables: list, rays: Rays) -> SoftHits:
     # Search in blocks without derivatives, then evaluate each kind of element.
     # Limit rays times primitives per iteration, so that memory is bounded.
     worlds = int(np.prod(length.shape[1:], dtype=int))
-    most = max(1, CULL_CHUNK_FACTOR * platform().lanes // (worlds * max(len(t) for t in tables)))
+    together = tuning().ray_pairs_per_lane * tuning().search_lanes // worlds
+    most = max(1, together // max(len(t) for t in tables))
     # The search has no derivative.
     still = lax.stop_gradient((points, radius))
     found = map_ray_chunks(

@@ -22,7 +22,7 @@ from jaxsim.physics.ray.local_rays import NO_HIT, Hit, LocalRays, gather_by_worl
 from jaxsim.physics.ray.plane_box import box_crossings, ray_box
 from jaxsim.transforms.compaction import evaluate_active_lanes
 from jaxsim.transforms.materialize import materialize_result
-from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 BASE_PART, FIRST_WALL_PART, FIRST_TRIANGLE_PART = (
     0,
@@ -135,7 +135,7 @@ def nearest_hfield_hit(fields: RayHfields, ray: LocalRays, limit: Array) -> tupl
     # Gather the rays that enter this box and walk these only.
     none = jnp.full_like(lane.enter, NO_HIT), jnp.zeros_like(lane.world)
     on_surface, number = evaluate_active_lanes(
-        lambda some: _walk(fields, some), needed, lane, platform().lanes, none
+        lambda some: _walk(fields, some), needed, lane, tuning().search_lanes, none
     )
     on_surface, number = (x.reshape(limit.shape) for x in (on_surface, number))
     nearer = on_surface < dist

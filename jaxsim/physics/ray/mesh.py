@@ -18,7 +18,7 @@ from jaxsim.physics.ray.local_rays import NO_HIT, Hit, LocalRays, gather_by_worl
 from jaxsim.physics.ray.tree import END_OF_TREE, Trees
 from jaxsim.transforms.compaction import evaluate_active_lanes
 from jaxsim.transforms.materialize import materialize_result
-from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 _BOX_ROUNDING_ULPS = 8  # tolerance of box tests, in units of eps
 
@@ -72,7 +72,7 @@ def nearest_mesh_hit(
         lambda some: _walk(trees, *some),
         needed,
         (lane, start),
-        platform().lanes,
+        tuning().search_lanes,
         none,
     )
     return dist.reshape(limit.shape), face.reshape(limit.shape)

@@ -14,8 +14,8 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.enums import EqType, ObjType, SensorType, TrnType
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.tendon.path import tendon_pattern
+from jaxsim.trace_context import trace_context
 
 
 class Incidence(NamedTuple):
@@ -33,7 +33,7 @@ class Incidence(NamedTuple):
         """Return which objects are awake, `[n, *W]` bool, from the awake trees."""
         # Union over the trees of each object.
         out = jnp.broadcast_to(column(self.always, trees), (len(self.always), *trees.shape[1:]))
-        if fully_asleep():
+        if trace_context().fully_asleep:
             return out
         for tree in self.tree.T:
             if (tree >= 0).any():

@@ -10,7 +10,7 @@ tree that fell asleep with it, so that these form a cycle (cycle.py has an examp
 
 All worlds run the same program: sleeping trees are computed along with awake ones, and their
 results are discarded. Where every tree of every world sleeps, stages are traced without what
-follows from motion (assume_asleep.py).
+follows from motion (trace_context.py).
 """
 
 import jax
@@ -23,8 +23,8 @@ from jaxsim.enums import EnableBit, SleepState
 from jaxsim.model.data import JUST_AWAKE, Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.sleep.assume_asleep import fully_asleep
 from jaxsim.physics.sleep.incidence import body_incidence
+from jaxsim.trace_context import trace_context
 
 
 def can_sleep(m: Model) -> bool:
@@ -43,13 +43,13 @@ def all_awake(m: Model, d: Data) -> Data:
 
 def can_wake(m: Model) -> bool:
     """Return True if trees can sleep and wake in the program being traced."""
-    return can_sleep(m) and not fully_asleep()
+    return can_sleep(m) and not trace_context().fully_asleep
 
 
 def tree_awake(d: Data) -> Array:
     """Return which trees are awake, `[ntree, *W]` bool."""
     asleep = tree_asleep(d)
-    return jnp.zeros(asleep.shape, bool) if fully_asleep() else asleep < 0
+    return jnp.zeros(asleep.shape, bool) if trace_context().fully_asleep else asleep < 0
 
 
 def tree_asleep(d: Data) -> Array:
@@ -82,7 +82,7 @@ def freeze_sleeping(m: Model, before: Data, d: Data, names: tuple[str, ...]) -> 
       names: fields `[nv, *W]`.
     """
     olds = {name: old for name in names if (old := getattr(before, name)) is not None}
-    if fully_asleep():
+    if trace_context().fully_asleep:
         return d.replace(**olds)
     # Old values where the dof sleeps.
     awake = dof_awake(m, d)
@@ -101,7 +101,7 @@ def _awake_by_tree(d: Data, tree: np.ndarray) -> Array:
     awake = tree_awake(d)
     return (
         jnp.zeros((len(tree), *awake.shape[1:]), bool)
-        if fully_asleep()
+        if trace_context().fully_asleep
         else gather_static(awake, tree)
     )
 

@@ -56,7 +56,7 @@ class LinearSystem(NamedTuple):
       form: name of the matrix form (docs/developer/linear-algebra.md).
       methods: how it is factorized, for each size of block.
       reason: why it has this form.
-      thresholds: names of the constants of linalg/choose.py that decided.
+      thresholds: names of the fields of `Tuning` that decided (transforms/tuning.py).
       by_world: the worlds of a batch are solved one after another.
     """
 

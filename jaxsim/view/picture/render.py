@@ -27,8 +27,8 @@ from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.query.ray import check_visible_geoms, parse_geom_groups
 from jaxsim.physics.ray.surfaces import filter_visible_geoms
 from jaxsim.transforms.layout import batched
-from jaxsim.transforms.platform import platform
 from jaxsim.transforms.program_cache import ProgramCache
+from jaxsim.transforms.tuning import tuning
 from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic
 from jaxsim.view.picking import DEFAULT_GROUPS
@@ -39,7 +39,6 @@ from jaxsim.view.picture.pixels import Beam, PixelHits, Reach, View, rays_of, tr
 from jaxsim.view.picture.scene import PictureScene, scene
 from jaxsim.view.picture.sites import add_site_geoms, visible_sites
 
-_RAYS_PER_LANE = 64  # chunk of rays, in multiples of the lanes searched together
 _MAX_PICTURE_SIDE = 1 << 15  # limit on the width and height of an image
 _RENDER_OUTPUTS = ("rgb", "depth", "distance", "segmentation", "normal", "object")
 
@@ -167,7 +166,8 @@ def _drawing_program(
         world = scene(m, d, geoms, groups)
         view, number = View.of(rows), size[0] * size[1]
         many = int(np.prod(d.qpos.shape[1:], dtype=int))
-        tile = min(number, max(1, _RAYS_PER_LANE * platform().lanes // many))
+        together = tuning().pixels_per_lane * tuning().search_lanes
+        tile = min(number, max(1, together // many))
         tiles = -(-number // tile)
         index = jnp.minimum(jnp.arange(tiles * tile, dtype=jnp.int32), number - 1)
 

@@ -14,9 +14,9 @@ import pytest
 from tolerance import STIFF
 
 import jaxsim
-from jaxsim.arrays.products import CONTACTS_PER_CHUNK
 from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.transforms.materialize import is_unbatched
+from jaxsim.transforms.tuning import tuning
 
 pytestmark = pytest.mark.kernels
 
@@ -36,7 +36,7 @@ def test_worlds_with_different_numbers_of_contacts():
         mujoco.mj_step(mj, state)
     qpos, qvel, qacc, ncon = (np.array(column) for column in zip(*states, strict=True))
     assert ncon[0] == 0
-    assert ncon[-1] > CONTACTS_PER_CHUNK
+    assert ncon[-1] > tuning().contacts_per_chunk
     assert not is_unbatched(qpos.T)
 
     d = jaxsim.make_data(m)
@@ -66,7 +66,7 @@ def test_contacts_with_a_place_for_each():
     m, state = jaxsim.put_model(mj), mujoco.MjData(mj)
     plan = collision_layout(m)
     assert plan.fits_all_points
-    assert plan.points > CONTACTS_PER_CHUNK
+    assert plan.points > tuning().contacts_per_chunk
     rng, states = np.random.default_rng(0), []
     for height, lower in ((1, 0.5), (0.04, 0.5), (1, -0.03), (0.045, -0.01), (0.06, 0), (0.03, 0)):
         mujoco.mj_resetData(mj, state)

@@ -1,5 +1,6 @@
 """Steps through which everything sleeps: a shorter program that gives what the longer one does."""
 
+from collections.abc import Iterator
 from functools import cache, partial
 
 import jax
@@ -13,7 +14,7 @@ from tolerance import STIFF
 import jaxsim
 from jaxsim.physics.integrate import step as step_file
 from jaxsim.physics.sleep.fully_asleep_state import may_skip, stays_fully_asleep
-from jaxsim.transforms import layout
+from jaxsim.transforms import layout, tuning
 from jaxsim.transforms.layout import batched
 
 pytestmark = [pytest.mark.kernels, pytest.mark.long]
@@ -170,22 +171,26 @@ BALLS = """
 """
 
 
-def balls(monkeypatch, large: bool):
+@pytest.fixture
+def balls(request) -> Iterator[tuple]:
     """A model, one of its worlds, which sleeps, and many worlds one step later.
 
-    Worlds of a large model first check whether all are fully asleep.
+    Worlds of a model that counts as large first check whether all are fully asleep.
     """
-    monkeypatch.setattr(layout, "MAX_TILED_DOFS", 0 if large else layout.MAX_TILED_DOFS)
-    twins = of_text(BALLS)
-    twins.d = step(twins.m, twins.d)
-    assert sleeps_on(twins.m, twins.d)
-    assert layout.is_large(twins.m) == large
-    return twins.m, twins.d, jax.vmap(jaxsim.step, (None, 0))
+    large = request.param
+    with tuning.override(**{"max_tiled_dofs": 0} if large else {}):
+        twins = of_text(BALLS)
+        twins.d = step(twins.m, twins.d)
+        assert sleeps_on(twins.m, twins.d)
+        assert layout.is_large(twins.m) == large
+        yield twins.m, twins.d, jax.vmap(jaxsim.step, (None, 0))
 
 
-@pytest.mark.parametrize("large", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_balls_that_sleep_together_or_beside_one_that_does_not(monkeypatch, large):
-    m, d, many = balls(monkeypatch, large)
+@pytest.mark.parametrize(
+    "balls", [pytest.param(False, marks=pytest.mark.slow), True], indirect=True
+)
+def test_balls_that_sleep_together_or_beside_one_that_does_not(balls):
+    m, d, many = balls
     same_in_everything(step(m, d), run_longer(m, d))
     many = jax.jit(many)
     later, pushed = d.replace(time=d.time + 1), d.replace(qvel=d.qvel.at[1].set(-1e-2))
@@ -196,8 +201,9 @@ def test_balls_that_sleep_together_or_beside_one_that_does_not(monkeypatch, larg
 
 
 @pytest.mark.slow
-def test_derivatives_of_worlds_of_large_models_that_sleep_together(monkeypatch):
-    m, d, many = balls(monkeypatch, large=True)
+@pytest.mark.parametrize("balls", [True], indirect=True)
+def test_derivatives_of_worlds_of_large_models_that_sleep_together(balls):
+    m, d, many = balls
     pushed = d.replace(qvel=d.qvel.at[1].set(-1e-2))
 
     def ends(many, qpos, together):

@@ -60,4 +60,4 @@ def test_worlds_that_are_solved_together_have_another_form():
     one, many = (systems(FLOOR + FREE, worlds=n)["Newton Hessian"] for n in (1, 8))
     assert (one.form, many.form) == ("Dense", "PackedLower")
     assert "one world" in one.reason
-    assert many.thresholds == ("MAX_UNROLLED_DOFS",)
+    assert many.thresholds == ("max_unrolled_dofs",)

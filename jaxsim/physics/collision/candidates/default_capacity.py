@@ -17,6 +17,7 @@ from jaxsim.enums import GeomType
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.candidates.pairs import GeomPairs, GeomTypePair, unique_ids
 from jaxsim.physics.collision.convex.prisms import max_prism_contacts
+from jaxsim.transforms.tuning import tuning
 
 REST_POINTS = {GeomType.SPHERE: 1, GeomType.CAPSULE: 2, GeomType.ELLIPSOID: 1}
 DEFAULT_REST_POINTS = 4  # contact points at rest of all other types
@@ -31,7 +32,6 @@ _ROBOT_PART_FACTOR = 1.25  # factor for a link of a robot: some links touch two 
 _CAPACITY_MULTIPLE = 8
 # Capacity of any model: an object in a hand or a cup touches at many points.
 _MIN_CONTACT_CAPACITY = 32
-_MAX_UNTESTED_PAIRS = 16  # pairs of a group below which a broad phase costs more than it saves
 
 
 def contact_capacity(s: Structure, pairs: GeomPairs, most: int, starts: int) -> int:
@@ -91,7 +91,7 @@ def pair_budget(
     geoms = unique_ids(pairs.geom1[of_kind], pairs.geom2[of_kind])
     neighbors = sum(3 if is_free(s, s.body_weldid[s.geom_bodyid[g]]) else 2 for g in geoms)
     start = sum(int(s.kind_near[kind]) for kind in kinds)
-    return min(len(of_kind), max(_MAX_UNTESTED_PAIRS, neighbors, start))
+    return min(len(of_kind), max(tuning().max_untested_pairs, neighbors, start))
 
 
 def _hfield_contacts(s: Structure, geom: int) -> int:

@@ -42,11 +42,7 @@ from jaxsim.physics.collision.convex.search import search_contacts, search_conve
 from jaxsim.physics.collision.convex.solid import ConvexShape
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 from jaxsim.transforms.compaction import pack_tables, unpack_tables
-from jaxsim.transforms.platform import platform
-
-_CHUNK_PRISM_FACTOR = (
-    8  # prisms per chunk, relative to the lanes of the search: most are rejected by height
-)
+from jaxsim.transforms.tuning import tuning
 
 
 def hfield_convex(
@@ -181,9 +177,9 @@ def _search_prisms(
     """
     assets, over, reach = lax.stop_gradient((assets, over, reach))
     n, slots = reach.size, assets.slots
-    # Queue of prisms, and the length of a chunk.
+    # Queue of prisms, and the length of a chunk; most of a chunk are rejected by height.
     line = _Line.of(assets, over, reach)
-    size = min(_CHUNK_PRISM_FACTOR * platform().lanes, n * slots)
+    size = min(tuning().prisms_per_lane * tuning().search_lanes, n * slots)
 
     @functools.partial(jax.jit, inline=True)  # traced once, for its shapes and its values
     def look(start: Array, number: Array) -> tuple[PyTree, Array, Array]:

@@ -51,8 +51,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import HULLS_MOVED, Structure, cache_by_structure
 from jaxsim.model.switch.hulls import loaded_hulls
 from jaxsim.transforms.platform import platform
-
-VERTICES_PER_CHUNK = 64  # vertices per chunk of the search in a mesh without hull
+from jaxsim.transforms.tuning import tuning
 
 
 class HullTables(NamedTuple):
@@ -249,14 +248,15 @@ def _hill_climb(h: Hulls, vertex: Array, d: Vec) -> Array:
 def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
     """Return the farthest of `number` vertices from the first one on; the first among equal ones.
 
-    They are searched in chunks of VERTICES_PER_CHUNK, up to the largest number that occurs.
+    They are searched in chunks, up to the largest number that occurs.
     """
+    size = tuning().hull_vertices_per_chunk
 
     def search_chunk(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
         """Search one chunk of vertices."""
         # Indices past the end repeat the last vertex.
         place = jnp.minimum(
-            k * VERTICES_PER_CHUNK + _leading_iota(VERTICES_PER_CHUNK, first),
+            k * size + _leading_iota(size, first),
             jnp.maximum(number - 1, 0)[None],
         )
         listed = first[None] + place * h.worlds
@@ -268,7 +268,7 @@ def _farthest_of_all(h: Hulls, first: Array, number: Array, d: Vec) -> Array:
     shape = jnp.broadcast_shapes(first.shape, d.shape)
     first, number = jnp.broadcast_to(first, shape), jnp.broadcast_to(number, shape)
     start = jnp.full(shape, -jnp.inf, d.x.dtype), first
-    num_chunks = (jnp.max(number, initial=0) + VERTICES_PER_CHUNK - 1) // VERTICES_PER_CHUNK
+    num_chunks = (jnp.max(number, initial=0) + size - 1) // size
     return lax.fori_loop(0, num_chunks, search_chunk, start)[1]
 
 

@@ -30,11 +30,11 @@ from jaxsim.physics.collision.convex.feature import (
 )
 from jaxsim.transforms.compaction import evaluate_active_lanes
 from jaxsim.transforms.materialize import materialize_decision
+from jaxsim.transforms.tuning import tuning
 
 _POOL_SIZE = 4  # corners from which active subsets are chosen
 _CORNER_SUBSETS = [s for size in (3, 2, 1) for s in combinations(range(_POOL_SIZE), size)]
 _MAX_ITERATIONS = 12  # per hypothesis
-_LANES_PER_CHUNK = 8  # lanes per chunk
 _NUM_HYPOTHESES = 6  # hypotheses of how caps touch
 _NOT_TILED: Any = None  # placeholder for a field that is not tiled
 _MAX_RIM_ROTATION = 0.5  # largest rotation of a rim point about the axis in a step [rad]
@@ -115,7 +115,7 @@ def refine_features(
     def refine(lanes: _Lanes) -> Feature:
         return _refine_lanes(lanes._replace(set_=lanes.set_._replace(assets=assets)))
 
-    return evaluate_active_lanes(refine, wanted, lanes, _LANES_PER_CHUNK, f)
+    return evaluate_active_lanes(refine, wanted, lanes, tuning().min_search_lanes, f)
 
 
 def _refine_lanes(lanes: _Lanes) -> Feature:

@@ -26,7 +26,7 @@ from jaxsim.physics.collision.convex.patch import patch_contacts as patch_contac
 from jaxsim.physics.collision.convex.refine import refine_features
 from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, core_radius
 from jaxsim.transforms.compaction import evaluate_active_lanes
-from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 _NEWTON_ITERATIONS = 6
 
@@ -82,8 +82,10 @@ def search_convex_pairs(
       reach: distance up to which there are contacts, `[n]`; -NO_CONTACT_DISTANCE: skip the pair.
       features: also return features, which doubles the memory for all lanes.
     """
-    size = platform().lanes
-    few = min(platform().few, max(8, len(reach) // 8))  # few pairs of a world are in contact
+    # Few pairs of a world are in contact.
+    t = tuning()
+    size, in_contact = t.search_lanes, len(reach) // t.pairs_per_contact
+    few = min(t.table_search_lanes, max(t.min_search_lanes, in_contact))
     cutoff = reach + core_radius(lanes.a) + core_radius(lanes.b)
     # GJK on active lanes, EPA on overlapping cores, Newton and patches on lanes within reach.
     approach = functools.partial(_approach, assets)

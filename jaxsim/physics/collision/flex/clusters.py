@@ -17,8 +17,7 @@ from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.candidates.pairs import GeomPairs
 from jaxsim.physics.collision.flex.item import element_vertices
 from jaxsim.physics.collision.flex.pairs import active_elements, active_in_order
-
-MAX_CLUSTER_ELEMENTS = 16  # elements of a cluster at most
+from jaxsim.transforms.tuning import tuning
 
 
 class Side(NamedTuple):
@@ -158,12 +157,12 @@ def _split_into_clusters(parts: list[np.ndarray]) -> Side:
 
 def cluster_sizes(number: int) -> np.ndarray:
     """Return the sizes of the leaves of a tree that halves its nodes down to
-    `MAX_CLUSTER_ELEMENTS`, in order.
+    `max_cluster_elements`, in order.
 
     The sizes of nodes at the same depth differ by at most one.
     """
     sizes = np.array([number])
-    while sizes.max() > MAX_CLUSTER_ELEMENTS:
+    while sizes.max() > tuning().max_cluster_elements:
         sizes = np.stack([sizes - sizes // 2, sizes // 2], axis=1).ravel()
     return sizes
 

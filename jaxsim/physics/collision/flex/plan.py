@@ -18,16 +18,14 @@ from jaxsim.physics.collision.flex.clusters import (
 )
 from jaxsim.physics.collision.flex.pairs import FlexPairEntries, flex_entries, geom_entries
 from jaxsim.physics.collision.flex.table import ON_BARS, FlexCollider, flex_collider, geom_collider
+from jaxsim.transforms.tuning import tuning
 
-_MAX_UNTESTED_ENTRIES = 64  # entries of a group below which a broad phase costs more than it saves
 _MAX_NEIGHBORS = {1: 4, 2: 8, 3: 24}  # near elements of an element, by the larger dimension
 NEAR_GEOMS_PER_CLUSTER = 4  # near geoms of a cluster, and near clusters of a geom
 _CONTACTS_ON_BOX = 3  # contacts of a triangle at rest on a box
 _CONTACTS_ON_BAR = 4  # contacts of an edge with a box section
 _CONTACTS_PER_ELEMENT = 4  # contacts of an element with other elements
 _DEFAULT_CONTACT_CAPACITY = 1024  # bound on the default contact capacity of flexes
-# Entries of a group that are a static table; beyond it, clusters are used.
-MAX_TABLE_ENTRIES = 2**14
 MAX_COMPUTED_RANK = 2**30  # bound on ranks computed from element ids; beyond it, entries are sorted
 
 
@@ -130,7 +128,7 @@ def _group(
     entries_per_pair = [
         number_of_entries(s, *of_pair) for of_pair in zip(first_objects, flexes, strict=True)
     ]
-    if sizes[1] == 1 or sum(entries_per_pair) <= MAX_TABLE_ENTRIES:
+    if sizes[1] == 1 or sum(entries_per_pair) <= tuning().max_table_entries:
         entry_tables = [
             _pair_entries(s, *of_pair)
             for of_pair in zip(pair_ids, first_objects, flexes, strict=True)
@@ -178,7 +176,7 @@ def _budget(s: Structure, number: int, items: int, sizes: tuple[int, int]) -> in
     if s.nnear:
         return min(number, s.nnear)
     most = _MAX_NEIGHBORS[max(sizes) - 1] * items if sizes[0] else items
-    return min(number, max(_MAX_UNTESTED_ENTRIES, most))
+    return min(number, max(tuning().max_untested_entries, most))
 
 
 def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]) -> int:
@@ -191,7 +189,7 @@ def _cluster_budget(s: Structure, clusters: ClusterPairs, sizes: tuple[int, int]
     # Default: a few neighbors of each cluster.
     one, other = (len(side.member) for side in clusters.sides)
     neighbors = _MAX_NEIGHBORS[max(sizes) - 1] if sizes[0] else NEAR_GEOMS_PER_CLUSTER
-    return min(clusters.number, max(_MAX_UNTESTED_ENTRIES, neighbors * (one + other)))
+    return min(clusters.number, max(tuning().max_untested_entries, neighbors * (one + other)))
 
 
 def flex_contact_capacity(s: Structure, groups: tuple[FlexPairGroup, ...]) -> int:

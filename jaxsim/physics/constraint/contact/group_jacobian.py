@@ -13,14 +13,15 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.bilinear import MAX_UNROLLED_TERMS, unrolled_sum
+from jaxsim.arrays.bilinear import unrolled_sum
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.node import node
-from jaxsim.arrays.products import CONTACTS_PER_CHUNK, chunks, gram_basis
+from jaxsim.arrays.products import chunks, gram_basis
 from jaxsim.linalg.contact_blocks import ContactBlocks, gather_group, scatter_add_contacts
 from jaxsim.linalg.operator import AnySymmetric
 from jaxsim.transforms.materialize import is_unbatched, materialize
 from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 
 @node("dofs")
@@ -59,7 +60,7 @@ class GroupJacobian:
             moved = materialize(moved, own[0, 0])
             if (
                 is_unbatched(own[0, 0])
-                or own.shape[2] > MAX_UNROLLED_TERMS
+                or own.shape[2] > tuning().max_unrolled_terms
                 or not platform().recomputes
             ):
                 return jnp.sum(own * moved[None], axis=2)
@@ -68,13 +69,11 @@ class GroupJacobian:
         def put(out: Array, first: Array, own: Array, group: tuple) -> Array:
             return lax.dynamic_update_slice_in_dim(out, product(own, group), first, axis=1)
 
-        size, count = self.own.shape[:2]
+        (size, count), chunk = self.own.shape[:2], tuning().contacts_per_chunk
         # All contacts at once, or chunks up to the last used one.
-        if self.used is None or count <= CONTACTS_PER_CHUNK:
+        if self.used is None or count <= chunk:
             return list(product(self.own, self.group))
-        start = jnp.zeros(
-            (size, count + -count % CONTACTS_PER_CHUNK, *self.own.shape[3:]), self.own.dtype
-        )
+        start = jnp.zeros((size, count + -count % chunk, *self.own.shape[3:]), self.own.dtype)
         return list(chunks(put, start, self.used, (self.own, 1), (self.group, 0))[:, :count])
 
     def transpose_times(self, f: list, nv: int) -> Array:

@@ -11,8 +11,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.partition import Parts, solver_blocks, touching_trees
 from jaxsim.physics.topology import ancestors
-
-_MIN_GROUP_REDUCTION = 2  # use groups only if rows shrink by this factor; gathering them has a cost
+from jaxsim.transforms.tuning import tuning
 
 
 class Groups(NamedTuple):
@@ -57,7 +56,8 @@ def contact_groups(m: Model) -> Groups | None:
     both = bool(np.any((pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])))
     choices = [_groups(m, trees, 2 if both else 1), _groups(m, solver_blocks(m), 1)]
     best = min(choices, key=lambda groups: groups.width)
-    return best if _MIN_GROUP_REDUCTION * best.width <= s.nv else None
+    # Gathering the dofs of groups has a cost.
+    return best if tuning().min_group_reduction * best.width <= s.nv else None
 
 
 def _groups(m: Model, parts: Parts, slots: int) -> Groups:

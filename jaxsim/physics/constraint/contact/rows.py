@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
-from jaxsim.arrays.products import CONTACTS_PER_CHUNK, chunks
+from jaxsim.arrays.products import chunks
 from jaxsim.enums import ConeType, ConstraintType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -35,6 +35,7 @@ from jaxsim.physics.constraint.jacobian import BasisJacobian
 from jaxsim.physics.constraint.rows import ContactRows, RowBlock
 from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 
 def contact_rows(m: Model, d: Data, found: CollisionResult) -> ContactRows:
@@ -48,7 +49,8 @@ def contact_rows(m: Model, d: Data, found: CollisionResult) -> ContactRows:
     of_one = c.active.ndim == 1 and not platform().fuses_calls
     whole = of_one or is_differentiated() or not platform().chunks
     used = None if whole else _num_used(c.active)
-    if used is not None and found.packed and len(c.active) % CONTACTS_PER_CHUNK == 0:
+    in_chunks = len(c.active) % tuning().contacts_per_chunk == 0
+    if used is not None and found.packed and in_chunks:
         parts = _build_in_chunks(m, d, c, size, used)
     else:
         parts = _parts(m, d, c, size)

@@ -17,8 +17,9 @@ from jaxsim.io.bridge import put_model
 from jaxsim.math import Vec
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.collision.convex.hull import VERTICES_PER_CHUNK, hull_of, hull_support, hulls
+from jaxsim.physics.collision.convex.hull import hull_of, hull_support, hulls
 from jaxsim.transforms.layout import pack_record, unpack_record
+from jaxsim.transforms.tuning import Tuning
 
 BLOCK = np.stack(np.meshgrid([-0.1, 0.1], [-0.06, 0.06], [-0.05, 0.05]), -1).reshape(-1, 3)
 SHARD = np.random.default_rng(5).normal(size=(12, 3)) * 0.08
@@ -29,7 +30,7 @@ def _pebble(number: int) -> np.ndarray:
     return point / np.linalg.norm(point, axis=1)[:, None] * [0.1, 0.15, 0.06]
 
 
-PEBBLE = _pebble(3 * VERTICES_PER_CHUNK // 2)  # searched in two blocks
+PEBBLE = _pebble(3 * Tuning().hull_vertices_per_chunk // 2)  # searched in two blocks
 KINDS = {
     "sphere": 'type="sphere" size=".08"',
     "capsule": 'type="capsule" size=".05 .1"',

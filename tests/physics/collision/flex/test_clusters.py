@@ -1,5 +1,8 @@
 """Near elements of large flexes by boxes of clusters, against the table of all pairs and MuJoCo."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -12,11 +15,11 @@ from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.contacts import contact_reach, place_collision_geoms, place_flexes
-from jaxsim.physics.collision.flex import plan
 from jaxsim.physics.collision.flex.broadphase import select_near_entries
-from jaxsim.physics.collision.flex.clusters import MAX_CLUSTER_ELEMENTS, cluster_sizes
+from jaxsim.physics.collision.flex.clusters import cluster_sizes
 from jaxsim.physics.collision.params import contact_params
 from jaxsim.physics.flex.flex import flex
+from jaxsim.transforms import tuning
 from jaxsim.transforms.layout import unpack_record
 
 WORLDS = 3
@@ -58,24 +61,25 @@ CASES = {
 }
 
 
+# Entered by `load`.
+CONTEXTS = ExitStack()
+
+
 @pytest.fixture(autouse=True)
-def default_table(monkeypatch) -> None:
-    """Undo what `load` sets."""
-    monkeypatch.setattr(plan, "MAX_TABLE_ENTRIES", plan.MAX_TABLE_ENTRIES)
+def default_table() -> Iterator[None]:
+    """Leave the contexts that `load` entered."""
+    yield
+    CONTEXTS.close()
 
 
-def text(case: str, table: int = 0) -> str:
-    """A model; its numbers have another name for each form, as programs are kept by structure."""
-    return (
-        f"<mujoco><worldbody>{CASES[case]}</worldbody>"
-        f'<custom><numeric name="table{table}" data="0"/></custom></mujoco>'
-    )
+def text(case: str) -> str:
+    return f"<mujoco><worldbody>{CASES[case]}</worldbody></mujoco>"
 
 
 def load(case: str, table: int, **capacities: int) -> jaxsim.Model:
-    """A model whose groups of more entries than `table` are made of clusters."""
-    plan.MAX_TABLE_ENTRIES = table
-    m = jaxsim.load_model(text(case, table), **capacities)
+    """A model whose groups of more entries than `table` are made of clusters, from now on."""
+    CONTEXTS.enter_context(tuning.override(max_table_entries=table))
+    m = jaxsim.load_model(text(case), **capacities)
     some = [g for g in collision_layout(m).flex_groups if g.sizes[1] > 1]
     assert some
     assert all((g.clusters is None) == (table == LONG_TABLE) for g in some)
@@ -155,7 +159,7 @@ def test_searched_contacts_are_those_of_mujoco(case, table):
 
 
 def compare_contacts(case: str, table: int, tolerance: dict) -> None:
-    mj = mujoco.MjModel.from_xml_string(text(case, table))
+    mj = mujoco.MjModel.from_xml_string(text(case))
     m = load(case, table, contacts=4000, pairs=4000)
     qpos = poses(m)
     found = jax.jit(jax.vmap(lambda q: posed(m, q)), compiler_options=COMPILER)(qpos)
@@ -223,7 +227,7 @@ def test_clusters_are_nodes_of_a_tree_of_halves():
     for number in (1, 16, 17, 4968, 10001):
         sizes = cluster_sizes(number)
         assert sizes.sum() == number
-        assert sizes.max() <= MAX_CLUSTER_ELEMENTS
+        assert sizes.max() <= tuning.tuning().max_cluster_elements
         assert np.ptp(sizes) <= 1
 
 
