@@ -26,7 +26,7 @@ from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
 from jaxsim.model.describe import describe
 from jaxsim.model.model import Model
-from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.physics.public.make_data import make_data, reset_data_keyframe
 
 _DEFAULT_RECORDED = ("time", "qpos", "qvel", "ctrl")
 _MOCAP_FIELDS = ("mocap_pos", "mocap_quat")

@@ -16,9 +16,9 @@ from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.physics.api import kinematics
-from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.physics.public.arguments import check_count, check_data, check_model
 from jaxsim.spelling import remedy
+from jaxsim.stages import kinematics
 
 # kind of object: the fields of its position and orientation
 _TARGET_KINDS = {

@@ -25,7 +25,7 @@ from jaxsim.mjx.stages import make_data
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model, Option
 from jaxsim.optional import require
-from jaxsim.physics import api
+from jaxsim.physics.public import api
 
 _brax_base = require("brax.base", "brax")
 envs = require("brax.envs.base", "brax")

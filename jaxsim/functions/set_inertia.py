@@ -18,7 +18,7 @@ from jaxsim.functions.quaternion import quat_to_mat
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
-from jaxsim.physics.arguments import check_model
+from jaxsim.physics.public.arguments import check_model
 
 _THOMSEN_POWER = 1.6075  # exponent of Thomsen's formula for the area of an ellipsoid
 _SHELL_THICKNESS = 1e-6  # thickness of the layer used for the moments of an ellipsoidal shell [m]

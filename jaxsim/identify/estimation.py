@@ -28,7 +28,7 @@ from jaxsim.identify.search.statistics import (
 from jaxsim.identify.sequences import Sequence
 from jaxsim.io.phase import named_phase
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 
 Search = Callable[[jax.Array], Solution]
 

@@ -16,7 +16,7 @@ from jaxsim.identify.residual import Problem
 from jaxsim.identify.search.least_squares import levenberg_marquardt
 from jaxsim.identify.sequences import Sequence
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from jaxsim.model.model import NO_CONTACTS, Model
 from jaxsim.model.switch.clashes import find_clashes
 from jaxsim.physics.actuator import actuation, transmission
 from jaxsim.physics.collision import contacts
-from jaxsim.physics.flex import unsupported as flexes
+from jaxsim.physics.flex import flex
 from jaxsim.physics.passive import passive
 from jaxsim.physics.sensor import sensor, tactile_plan
 from jaxsim.physics.unsupported import Refusal
@@ -61,7 +61,7 @@ def unsupported_features(
 REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
     transmission.unsupported_transmissions,
     passive.unsupported_passive_forces,
-    flexes.unsupported_flexes,
+    flex.unsupported_flexes,
     actuation.unsupported_actuators,
     sensor.unsupported_sensors,
 )

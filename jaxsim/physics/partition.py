@@ -21,8 +21,8 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.collision.candidates.plan import CollisionLayout, collision_layout
-from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import passive_contact_trees, trees_of_flexes
+from jaxsim.physics.integrate.discrete import is_discrete
 from jaxsim.physics.sleep.incidence import equality_incidence, tendon_incidence
 from jaxsim.physics.topology import dof_forest
 from jaxsim.transforms.platform import platform
@@ -41,7 +41,7 @@ def inertia_blocks(s: Structure) -> Parts:
 
 
 def is_sparse(m: Model) -> bool:
-    """Return True if M is stored as `TreeSparse`: its entries between dofs and their ancestors.
+    """Return True if M is stored by its entries between dofs and their ancestors (tree_sparse.py).
 
     This form is used where loops cost little, the blocks are too large to be unrolled, and the
     tree-sparse factorization (L'DL), one row update per entry, is much less work than dense blocks.

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_model
+from jaxsim.physics.public.arguments import check_model
 from jaxsim.view.camera import Camera, CameraType
 
 _DEGREES_PER_WINDOW = 180.0  # rotation by a mouse motion over one height of the window [degrees]

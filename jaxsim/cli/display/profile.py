@@ -10,7 +10,7 @@ from jaxsim.cli.input.controls import make_control
 from jaxsim.cli.user_error import InputProblem
 from jaxsim.io.load import load_model
 from jaxsim.io.phase import named_phase
-from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.physics.public.make_data import make_data, reset_data_keyframe
 
 
 def profile_model(args: argparse.Namespace) -> int:
