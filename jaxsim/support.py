@@ -12,34 +12,15 @@ from jaxsim.batch.profile import profile as profile
 from jaxsim.functions.set_inertia import set_inertia as set_inertia
 from jaxsim.model.names import actuator_input_name as actuator_input_name
 from jaxsim.model.warning import WarningCount as WarningCount
-from jaxsim.physics.api import add_m as add_m
-from jaxsim.physics.api import angmom_mat as angmom_mat
-from jaxsim.physics.api import apply_ft as apply_ft
-from jaxsim.physics.api import constraint_rows as constraint_rows
-from jaxsim.physics.api import contact_force as contact_force
-from jaxsim.physics.api import contact_forces as contact_forces
-from jaxsim.physics.api import differentiate_pos as differentiate_pos
-from jaxsim.physics.api import full_m as full_m
-from jaxsim.physics.api import geom_distance as geom_distance
-from jaxsim.physics.api import integrate_pos as integrate_pos
-from jaxsim.physics.api import jac as jac
-from jaxsim.physics.api import jac_body as jac_body
-from jaxsim.physics.api import jac_body_com as jac_body_com
-from jaxsim.physics.api import jac_dot as jac_dot
-from jaxsim.physics.api import jac_geom as jac_geom
-from jaxsim.physics.api import jac_point_axis as jac_point_axis
-from jaxsim.physics.api import jac_site as jac_site
-from jaxsim.physics.api import jac_subtree_com as jac_subtree_com
-from jaxsim.physics.api import local_to_global as local_to_global
-from jaxsim.physics.api import mul_jac_t_vec as mul_jac_t_vec
-from jaxsim.physics.api import mul_jac_vec as mul_jac_vec
-from jaxsim.physics.api import mul_m as mul_m
-from jaxsim.physics.api import mul_m2 as mul_m2
-from jaxsim.physics.api import normalize_quat as normalize_quat
-from jaxsim.physics.api import solve_m as solve_m
-from jaxsim.physics.api import solve_m2 as solve_m2
+from jaxsim.physics.body import configuration as _configuration
 from jaxsim.physics.history.clock import phase as phase
+from jaxsim.physics.public.wrapper import make_public
+from jaxsim.physics.query import constraint_rows as _rows
+from jaxsim.physics.query import contact_force as _contact_force
+from jaxsim.physics.query import jacobian as _jacobian
+from jaxsim.physics.query import mass_matrix as _mass_matrix
 from jaxsim.physics.query.capacities import Capacities as Capacities
+from jaxsim.physics.query.geom_distance import geom_distance as geom_distance
 from jaxsim.physics.query.geom_sdf import GeomSdf as GeomSdf
 from jaxsim.physics.query.geom_sdf import geom_sdf as geom_sdf
 from jaxsim.physics.query.history import init_ctrl_history as init_ctrl_history
@@ -52,6 +33,7 @@ from jaxsim.physics.query.matrix.sparse import sparse_actuator_moment as sparse_
 from jaxsim.physics.query.matrix.sparse import sparse_flexedge_j as sparse_flexedge_j
 from jaxsim.physics.query.matrix.sparse import sparse_m as sparse_m
 from jaxsim.physics.query.matrix.sparse import sparse_ten_j as sparse_ten_j
+from jaxsim.physics.query.object_motion import local_to_global as _local_to_global
 from jaxsim.physics.query.object_motion import object_acceleration as object_acceleration
 from jaxsim.physics.query.object_motion import object_velocity as object_velocity
 from jaxsim.physics.query.plugin_params import get_plugin_params as get_plugin_params
@@ -67,6 +49,39 @@ from jaxsim.physics.query.ray_of_geom import ray_hfield as ray_hfield
 from jaxsim.physics.query.ray_of_geom import ray_mesh as ray_mesh
 from jaxsim.physics.query.total_mass import get_total_mass as get_total_mass
 from jaxsim.physics.query.total_mass import set_total_mass as set_total_mass
+
+# Configurations: (m, qpos, qvel, dt) and (m, dt, qpos1, qpos2).
+integrate_pos = make_public(_configuration.integrate_pos)
+differentiate_pos = make_public(_configuration.differentiate_pos)
+normalize_quat = make_public(_configuration.normalize_quat)
+
+# Functions of the configuration.
+full_m = make_public(_mass_matrix.full_m)
+add_m = make_public(_mass_matrix.add_m)
+mul_m = make_public(_mass_matrix.mul_m)
+mul_m2 = make_public(_mass_matrix.mul_m2)
+solve_m = make_public(_mass_matrix.solve_m)
+solve_m2 = make_public(_mass_matrix.solve_m2)
+jac = make_public(_jacobian.jac)
+jac_body = make_public(_jacobian.jac_body)
+jac_body_com = make_public(_jacobian.jac_body_com)
+jac_geom = make_public(_jacobian.jac_geom)
+jac_site = make_public(_jacobian.jac_site)
+jac_subtree_com = make_public(_jacobian.jac_subtree_com)
+jac_point_axis = make_public(_jacobian.jac_point_axis)
+local_to_global = make_public(_local_to_global)
+apply_ft = make_public(_jacobian.apply_ft)
+angmom_mat = make_public(_jacobian.angmom_mat)
+
+# Functions of the state: positions and velocities.
+jac_dot = make_public(_jacobian.jac_dot)
+constraint_rows = make_public(_rows.constraint_rows, namespace="jaxsim.support")
+mul_jac_vec = make_public(_rows.mul_jac_vec)
+mul_jac_t_vec = make_public(_rows.mul_jac_t_vec)
+
+# Functions of the results of a step.
+contact_force = make_public(_contact_force.contact_force, namespace="jaxsim.support")
+contact_forces = make_public(_contact_force.contact_forces, namespace="jaxsim.support")
 
 __all__ = [
     "Capacities",

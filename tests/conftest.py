@@ -15,7 +15,7 @@ import pytest
 
 from jaxsim.errors import UnsupportedError, UnsupportedWarning
 from jaxsim.model.model import Model
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.make_data import make_data
 from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS, PLATFORMS
 
 TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

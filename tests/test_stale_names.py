@@ -215,7 +215,7 @@ def test_identifiers_in_prose_exist(package):
     ],
 )
 def test_stale_name_is_found(line, stale):
-    here = PACKAGE / "physics" / "forward.py"
+    here = PACKAGE / "physics" / "step.py"
     assert sorted(w for w in words_to_check(line) if not is_known(w, line, here)) == stale
 
 
@@ -232,7 +232,7 @@ def test_classes_of_methods_in_messages_exist():
 
 
 def test_constant_of_another_folder_needs_its_file():
-    here = PACKAGE / "physics" / "forward.py"
+    here = PACKAGE / "physics" / "step.py"
     assert not is_known("FAN_SLICES", "FAN_SLICES", here)
     assert is_known("FAN_SLICES", "FAN_SLICES (assets/mesh/directions.py)", here)
     assert is_known("FAN_SLICES", "FAN_SLICES", PACKAGE / "assets" / "mesh" / "hull.py")

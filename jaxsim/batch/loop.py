@@ -16,8 +16,8 @@ from jaxsim.arrays.array import PyTree
 from jaxsim.cache import bounded_cache
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import step
-from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.arguments import check_count, check_data, check_model
 
 
 class ControlLoop:

@@ -10,39 +10,30 @@ evaluations of the dynamics), the comparison of the flag `fwdinv`, and the autom
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.enums import EnableBit, IntegratorType
+from jaxsim.enums import IntegratorType
 from jaxsim.model.data import ALWAYS_KEPT, Data
 from jaxsim.model.model import Model
-from jaxsim.physics.actuator.actuation import actuation
-from jaxsim.physics.actuator.transmission import transmission
-from jaxsim.physics.api import step
-from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.body.camlight import camlight
-from jaxsim.physics.body.inertia import com_pos, crb
-from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.callback import call_control
-from jaxsim.physics.callback import has_callback as has_callback
-from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.flex.flex import flex
-from jaxsim.physics.forward import (
-    fwd_constraint,
-    make_rows_and_islands,
-    smooth_force,
-    velocity_forces,
+from jaxsim.physics.callback import call_control, has_callback
+from jaxsim.physics.pipeline.forward import run_stages
+from jaxsim.physics.pipeline.row import StageRow
+from jaxsim.physics.pipeline.stages import (
+    MAKE_ROWS,
+    STAGES,
+    TO_ACCELERATION,
+    TO_POSITION,
+    VELOCITY,
+    VELOCITY_OUTPUTS,
 )
-from jaxsim.physics.integrate.step import step_after_forward
-from jaxsim.physics.passive.energy import energy_pos, energy_vel
-from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.sleep.trees import all_awake, can_sleep, update_sleep_counts
-from jaxsim.physics.sleep.wake import wake_by_equalities, wake_by_tendons, wake_disturbed
-from jaxsim.physics.stage import STAGES
-from jaxsim.physics.tendon.tendon import tendon
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.arguments import check_data, check_model
+from jaxsim.physics.step import step_after_forward
 from jaxsim.transforms.batching import split_into_tiles
 from jaxsim.transforms.layout import tile_size, unpack_record
 
@@ -147,7 +138,7 @@ def _requested_outputs(d: Data) -> frozenset[str]:
     read."""
     kept = {n for n in Data.fields if getattr(d, n) is not None}
     return frozenset(kept | ALWAYS_KEPT | set(Data.working)).union(
-        *(s.reads for s in STAGES.values())
+        *(row.fields.reads for row in STAGES.values())
     )
 
 
@@ -176,44 +167,23 @@ def _median_seconds(program: Callable, given: Sequence, least: float) -> float:
 
 def stages_of_step(m: Model) -> list[tuple[str, str, Callable]]:
     """Return name, MuJoCo timer and function of the stages of a model, in their order."""
-    rest = can_sleep(m)
-    energies = bool(m.opt.enableflags & EnableBit.ENERGY)
 
-    def waking(stage: Callable, wake: Callable) -> Callable:
-        return (lambda m, d: wake(m, stage(m, d))) if rest else stage
-
-    def begin(m: Model, d: Data) -> Data:
-        moved = kinematics(m, d)
-        return wake_disturbed(m, d, moved) if rest else all_awake(m, moved)
-
-    def end(m: Model, d: Data) -> Data:
+    def advance(m: Model, d: Data) -> Data:
         return step_after_forward(m, d, IntegratorType(m.opt.integrator))
 
-    stages = [
-        ("kinematics", "POS_KINEMATICS", begin, True),
-        ("com_pos", "POS_KINEMATICS", com_pos, True),
-        ("camlight", "POS_KINEMATICS", camlight, m.ncam + m.nlight),
-        ("flex", "POS_KINEMATICS", flex, m.nflex),
-        ("tendon", "POS_KINEMATICS", waking(tendon, wake_by_tendons), m.ntendon),
-        ("crb", "POS_INERTIA", crb, True),
-        ("collision", "POS_COLLISION", waking(collision, wake_by_equalities), True),
-        (
-            "transmission",
-            "POS_KINEMATICS",
-            waking(transmission, update_sleep_counts),
-            m.nactuator or rest,
-        ),
-        ("sensor_pos", "", sensor_pos, m.nsensor),
-        ("energy_pos", "", energy_pos, energies),
-        ("fwd_velocity", "VELOCITY", velocity_forces, True),
-        ("make_constraint", "POS_MAKE", make_rows_and_islands, True),
-        ("sensor_vel", "", sensor_vel, m.nsensor),
-        ("energy_vel", "", energy_vel, energies),
-        ("control", "", call_control, has_callback(m, "control")),
-        ("fwd_actuation", "ACTUATION", actuation, True),
-        ("smooth_force", "", smooth_force, True),
-        ("fwd_constraint", "CONSTRAINT", fwd_constraint, True),
-        ("sensor_acc", "", sensor_acc, m.nsensor),
-        ("advance", "ADVANCE", end, True),
+    def measured(*rows: StageRow) -> list[tuple[str, str, Callable]]:
+        return [
+            (row.name, row.timer, partial(run_stages, stages=(row,)))
+            for row in rows
+            if row.runs(m) and row.has_objects(m)
+        ]
+
+    control = [("control", "", call_control)] if has_callback(m, "control") else []
+    return [
+        *measured(*TO_POSITION),
+        ("fwd_velocity", "VELOCITY", partial(run_stages, stages=VELOCITY)),
+        *measured(*MAKE_ROWS, *VELOCITY_OUTPUTS),
+        *control,
+        *measured(*TO_ACCELERATION),
+        ("advance", "ADVANCE", advance),
     ]
-    return [stage[:3] for stage in stages if stage[3]]

@@ -22,8 +22,8 @@ from jaxsim.batch.scan import Records, check_record
 from jaxsim.io.phase import named_phase
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import step
-from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.arguments import check_count, check_data, check_model
 from jaxsim.transforms.batching import merge_tiles, split_into_tiles
 from jaxsim.transforms.layout import tile_size
 

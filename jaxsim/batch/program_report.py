@@ -16,10 +16,10 @@ from jaxsim.batch.profile import stages_of_step
 from jaxsim.linalg.choose import Factorization, Form
 from jaxsim.model.model import Model
 from jaxsim.model.structure import max_noncontact_rows
-from jaxsim.physics.api import step
-from jaxsim.physics.arguments import check_count, check_model
 from jaxsim.physics.collision.candidates.plan import collision_layout
-from jaxsim.physics.solver.linear_systems import LinearSystem, data_shapes, linear_systems
+from jaxsim.physics.pipeline.linear_systems import LinearSystem, data_shapes, linear_systems
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.arguments import check_count, check_model
 from jaxsim.transforms.layout import tile_size
 from jaxsim.transforms.platform import Platform, platform, platform_name
 from jaxsim.transforms.primitive import PHYSICS_P, program_of

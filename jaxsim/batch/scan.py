@@ -12,8 +12,8 @@ from jaxsim.enums import EnableBit
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float, Shaped
-from jaxsim.physics.api import step
-from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.arguments import check_count, check_data, check_model
 
 Records = dict[str, Shaped[jax.Array, "steps *field"]]
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim import support
 from jaxsim.cli.user_error import InputProblem
 from jaxsim.enums import SolverType
 from jaxsim.io.load import load_model
@@ -18,8 +19,8 @@ from jaxsim.io.save import is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.physics import api as physics
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public import api as physics
+from jaxsim.physics.public.make_data import make_data
 
 # Results of each stage of the forward dynamics, in the order of the stages.
 _COMPARED_FIELDS = {
@@ -57,7 +58,7 @@ def compare(args: argparse.Namespace) -> int:
     d = _same_state(m, state, keep="all")
     with named_phase("compile the stages"):
         mine = jax.jit(physics.forward)(m, d)
-        M = jax.jit(physics.full_m)(m, mine)
+        M = jax.jit(support.full_m)(m, mine)
 
     print(
         f"{args.model}: state after {_SETTLING_STEPS} steps of MuJoCo {mujoco.__version__}; ",

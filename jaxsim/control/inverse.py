@@ -12,8 +12,9 @@ from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
-from jaxsim.physics.api import differentiate_pos, forward, inverse
-from jaxsim.physics.arguments import check_array, check_data, check_model
+from jaxsim.physics.public.api import forward, inverse
+from jaxsim.physics.public.arguments import check_array, check_data, check_model
+from jaxsim.support import differentiate_pos
 
 # results that are read here, and the fields that `inverse` reads and writes
 _FORCE_FIELDS = tuple(

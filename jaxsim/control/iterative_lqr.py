@@ -28,7 +28,7 @@ from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.derivative.tangent import check_coordinates_complete, difference, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 
 STEP_LENGTHS = 0.5 ** np.arange(8)  # step lengths of the line search
 MOTION_STATE_FIELDS = ("time", "time_low", "qpos", "qvel", "act", "plastic", "qacc_warmstart")

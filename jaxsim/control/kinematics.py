@@ -18,9 +18,9 @@ from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.physics.api import kinematics
-from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.physics.public.arguments import check_count, check_data, check_model
 from jaxsim.spelling import remedy
+from jaxsim.stages import kinematics
 
 # Initial damping of searches for a pose. With a tenth of it 25 of 256 random poses of an arm of 7
 # joints were not reached, with this one all, in two thirds of the iterations.

@@ -7,7 +7,7 @@ from jaxsim.derivative.step_derivative import Linear, transition
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.public.arguments import check_data, check_model
 
 
 def linearize(m: Model, d: Data, ctrl: jax.Array | None = None, *, sensors: bool = False) -> Linear:

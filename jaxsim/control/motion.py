@@ -17,8 +17,8 @@ from jaxsim.enums import IntegratorType, WarningType
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
-from jaxsim.physics.api import forward, step
-from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.public.api import forward, step
+from jaxsim.physics.public.arguments import check_data, check_model
 
 _DIVERGENCE_WARNINGS = (
     WarningType.BADQPOS,

@@ -48,9 +48,9 @@ from jaxsim.derivative.tangent import difference, moved, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
-from jaxsim.physics.api import step
-from jaxsim.physics.arguments import check_count
 from jaxsim.physics.history.clock import advance_clock
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.arguments import check_count
 
 
 class _Pieces(NamedTuple):

@@ -16,7 +16,7 @@ from jaxsim.control.solve.backward import QuadraticModel
 from jaxsim.derivative.step_derivative import derivative_of_step
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.forward import forward
+from jaxsim.physics.pipeline.forward import forward
 from jaxsim.transforms.layout import call_as_one_world, unpack_record
 
 

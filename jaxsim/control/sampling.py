@@ -29,7 +29,7 @@ from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 from jaxsim.spelling import check_options, remedy
 
 

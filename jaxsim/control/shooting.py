@@ -18,7 +18,7 @@ from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.optional import require
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 
 
 class Shot(NamedTuple):

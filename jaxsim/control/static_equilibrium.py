@@ -13,8 +13,8 @@ from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt
 from jaxsim.derivative.tangent import moved, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import forward
-from jaxsim.physics.arguments import check_count, check_data, check_model
+from jaxsim.physics.public.api import forward
+from jaxsim.physics.public.arguments import check_count, check_data, check_model
 
 
 class Equilibrium(NamedTuple):

@@ -13,8 +13,8 @@ from jaxsim.derivative.step_derivative import Linear
 from jaxsim.derivative.tangent import check_coordinates_complete, difference, moved, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import step
-from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.arguments import check_data, check_model
 
 
 def transition_fd(

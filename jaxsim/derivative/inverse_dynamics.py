@@ -14,13 +14,13 @@ from jaxsim.arrays.array import Array
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
-from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.body.configuration import integrate_pos
 from jaxsim.physics.inverse import continuous_acceleration
 from jaxsim.physics.inverse import inverse as inverse_dynamics
-from jaxsim.physics.public_api import check_carries
+from jaxsim.physics.pipeline.stages import STAGES
+from jaxsim.physics.public.arguments import check_data, check_model
+from jaxsim.physics.public.wrapper import check_carries
 from jaxsim.physics.sensor.sensor import sensor_acc
-from jaxsim.physics.stage import STAGES
 from jaxsim.transforms.layout import batched
 
 
@@ -95,7 +95,7 @@ def inverse_fd(
 def _check(name: str, m: Model, d: Data) -> None:
     check_model(name, m)
     check_data(name, m, d)
-    check_carries(name, m, d, STAGES["inverse"])
+    check_carries(name, m, d, STAGES["inverse"].fields)
 
 
 def _derivative_functions(flg_actuation: bool) -> tuple[Callable, Callable]:

@@ -22,8 +22,8 @@ from jaxsim.derivative.tangent import (
 )
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.integrate.step import step
+from jaxsim.physics.public.arguments import check_data, check_model
+from jaxsim.physics.step import step
 from jaxsim.transforms.layout import batched
 
 

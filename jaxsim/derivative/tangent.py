@@ -18,7 +18,6 @@ from jaxsim.math import Quat
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.body.configuration import (
     differentiate_pos,
     integrate_pos,
@@ -26,6 +25,7 @@ from jaxsim.physics.body.configuration import (
     quaternion_addresses,
     replace_items,
 )
+from jaxsim.physics.public.arguments import check_data, check_model
 from jaxsim.physics.topology import joints_of
 from jaxsim.transforms.layout import batched
 

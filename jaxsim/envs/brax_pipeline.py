@@ -26,7 +26,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.option import Option
 from jaxsim.optional import require
-from jaxsim.physics import api
+from jaxsim.physics.public import api
 
 _brax_base = require("brax.base", "brax")
 envs = require("brax.envs.base", "brax")

@@ -19,7 +19,7 @@ from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import State
 from jaxsim.optional import require
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 
 dm_env = require("dm_env", "dm-env")
 specs = require("dm_env.specs", "dm-env")

@@ -32,10 +32,10 @@ from jaxsim.envs.state import (
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.warning import diverged
-from jaxsim.physics.api import forward
-from jaxsim.physics.api import step as physics_step
-from jaxsim.physics.arguments import check_count
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import forward
+from jaxsim.physics.public.api import step as physics_step
+from jaxsim.physics.public.arguments import check_count
+from jaxsim.physics.public.make_data import make_data
 
 
 class _Checked(ABCMeta):

@@ -27,7 +27,7 @@ from jaxsim.envs.vector import VectorEnv
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.optional import require
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 from jaxsim.view.picture.render import render
 
 gymnasium = require("gymnasium", "rl")

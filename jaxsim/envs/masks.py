@@ -15,7 +15,7 @@ from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Data
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_model
+from jaxsim.physics.public.arguments import check_model
 
 
 def with_masks(m: Model, contype: Any = None, conaffinity: Any = None) -> Model:

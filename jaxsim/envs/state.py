@@ -7,7 +7,7 @@ import jax
 from flax import struct
 
 from jaxsim.model.data import ALWAYS_KEPT, WAITING_FIELDS, Data
-from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES
+from jaxsim.physics.pipeline.sleeping import PASSIVE_AND_BIAS_FORCES
 
 Observation = jax.Array | dict[str, jax.Array]
 

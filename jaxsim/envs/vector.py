@@ -24,7 +24,7 @@ from jaxsim.envs.randomization import random_model
 from jaxsim.envs.state import State, select_tree, with_warnings_of
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 
 _AUTORESET_CHOICES = ("next", "same", None)
 _MODEL_KEY_SALT = 3  # folded into a key for the model of an episode

@@ -18,7 +18,7 @@ from jaxsim.envs.env import Env
 from jaxsim.envs.state import Observation, State, select_tree
 from jaxsim.envs.vector import VectorEnv
 from jaxsim.identify.targets.select import matching_ids
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 
 DELAY, PUSH = 2, 4  # folded into the key of an episode for its delay and its pushes
 

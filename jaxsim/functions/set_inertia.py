@@ -17,7 +17,7 @@ from jaxsim.math.solids import mass_distribution
 from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
-from jaxsim.physics.arguments import check_model
+from jaxsim.physics.public.arguments import check_model
 
 _Array = jax.Array
 

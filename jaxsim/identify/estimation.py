@@ -36,7 +36,7 @@ from jaxsim.identify.search.statistics import (
 from jaxsim.identify.sequences import Sequence
 from jaxsim.io.phase import named_phase
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 from jaxsim.transforms.platform import quick_jit
 
 _AT_BOUND_SHARE = (

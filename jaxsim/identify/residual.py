@@ -35,7 +35,7 @@ from jaxsim.identify.signals import signal
 from jaxsim.io.assemble import live_model
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import differentiate_pos, integrate_pos
+from jaxsim.support import differentiate_pos, integrate_pos
 from jaxsim.transforms.platform import quick_jit
 
 

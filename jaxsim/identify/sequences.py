@@ -13,7 +13,7 @@ from jaxsim.identify.timeseries import TimeSeries
 from jaxsim.io.config.memory import memory
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.make_data import make_data
 
 STATE_SIGNALS = ("qpos", "qvel", "act")
 _INPUT_FIELDS = (

@@ -16,7 +16,7 @@ from jaxsim.identify.parameter import Parameters
 from jaxsim.identify.residual import Problem
 from jaxsim.identify.sequences import Sequence
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_count
+from jaxsim.physics.public.arguments import check_count
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from jaxsim.io.save import from_bytes, is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
 from jaxsim.model.switch.switches import Free
-from jaxsim.physics.arguments import check_capacity, check_smooth
 from jaxsim.physics.constants.length_range import find_length_ranges
+from jaxsim.physics.public.arguments import check_capacity, check_smooth
 from jaxsim.spec import Spec
 
 

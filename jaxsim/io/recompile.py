@@ -19,8 +19,8 @@ from jaxsim.model.data import JUST_AWAKE, Data
 from jaxsim.model.indices import act_indices, ctrl_indices, dof_indices, qpos_indices
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arguments import check_model
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.arguments import check_model
+from jaxsim.physics.public.make_data import make_data
 from jaxsim.spec import Spec
 
 Blocks = list[np.ndarray]  # slots of each object in an array; empty where it has none

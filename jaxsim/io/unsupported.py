@@ -17,7 +17,7 @@ from jaxsim.model.option import NO_CONTACTS
 from jaxsim.model.switch.clashes import find_clashes
 from jaxsim.physics.actuator import actuation, transmission
 from jaxsim.physics.collision import contacts
-from jaxsim.physics.flex import unsupported as flexes
+from jaxsim.physics.flex import flex
 from jaxsim.physics.passive import passive
 from jaxsim.physics.sensor import sensor, tactile_plan
 from jaxsim.physics.unsupported import Refusal
@@ -62,7 +62,7 @@ def unsupported_features(
 REFUSALS: tuple[Callable[[Model], Iterable[Refusal]], ...] = (
     transmission.unsupported_transmissions,
     passive.unsupported_passive_forces,
-    flexes.unsupported_flexes,
+    flex.unsupported_flexes,
     actuation.unsupported_actuators,
     sensor.unsupported_sensors,
 )

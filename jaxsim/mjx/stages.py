@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxsim import stages, support
 from jaxsim.arrays.array import Array
 from jaxsim.enums import ObjType
 from jaxsim.io import bridge
@@ -15,8 +16,8 @@ from jaxsim.model import names
 from jaxsim.model.allocate import Keep, add_fields
 from jaxsim.model.data import ROW_FIELDS, Data
 from jaxsim.model.model import Model
-from jaxsim.physics import api
-from jaxsim.physics.public_api import make_public
+from jaxsim.physics.pipeline.stages import STAGES
+from jaxsim.physics.public.wrapper import make_public
 from jaxsim.physics.query.jacobian import jac_of_poses
 from jaxsim.physics.query.ray import ray as cast
 
@@ -28,7 +29,7 @@ def rne(m: Model, d: Data, flg_acc: bool = False) -> Data:
 
     `tendon_bias` adds the latter.
     """
-    return d.replace(qfrc_bias=api.rne(m, d, flg_acc))
+    return d.replace(qfrc_bias=stages.rne(m, d, flg_acc))
 
 
 def factor_m(m: Model, d: Data) -> Data:
@@ -36,29 +37,31 @@ def factor_m(m: Model, d: Data) -> Data:
 
     `solve_m` factorizes by itself.
     """
-    lower, diagonal = api.factor_m(m, d)
+    lower, diagonal = stages.factor_m(m, d)
     eye = jnp.eye(m.nv, dtype=diagonal.dtype)
     return d.replace(qLD=lower + eye * (diagonal[:, None] - 1), qLDiagInv=1 / diagonal)
 
 
-def _keep_outputs(stage: Callable, *fields: str) -> Callable:
-    """Return a stage that makes Data carry the fields it computes."""
+def _keep_outputs(name: str, *fields: str) -> Callable:
+    """Return a stage that makes Data carry what it computes, or the given fields."""
+    stage = getattr(stages, name)
+    outputs = fields or STAGES[name].fields.writes & Data.fields.keys()
 
     @functools.wraps(stage)
     def of(m: Model, d: Data) -> Data:
-        filled: Data = stage(m, add_fields(m, d, fields))
+        filled: Data = stage(m, add_fields(m, d, outputs))
         return filled
 
     return of
 
 
-make_constraint = _keep_outputs(api.make_constraint, *ROW_FIELDS)
-rne_postconstraint = _keep_outputs(api.rne_postconstraint, "cacc", "cfrc_int", "cfrc_ext")
-subtree_vel = _keep_outputs(api.subtree_vel, "subtree_linvel", "subtree_angmom")
-com_pos = _keep_outputs(api.com_pos, "cdof", "cinert")
-crb = _keep_outputs(api.crb, "crb", "M")
-tendon = _keep_outputs(api.tendon, "ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos", "ten_J")
-transmission = _keep_outputs(api.transmission, "actuator_moment")
+make_constraint = _keep_outputs("make_constraint", *ROW_FIELDS)
+rne_postconstraint = _keep_outputs("rne_postconstraint")
+subtree_vel = _keep_outputs("subtree_vel")
+com_pos = _keep_outputs("com_pos")
+crb = _keep_outputs("crb", "crb", "M")
+tendon = _keep_outputs("tendon")
+transmission = _keep_outputs("transmission")
 
 
 # inexpensive results of MJX's stages that a Data carries besides those of `jaxsim.make_data`
@@ -97,7 +100,7 @@ def full_m(m: Model, d: Data) -> jax.Array:
 
     After a step, `d.M` is the mass matrix of the state before the step.
     """
-    return api.full_m(m, d) if d.M is None else d.M
+    return support.full_m(m, d) if d.M is None else d.M
 
 
 def apply_ft(
@@ -107,7 +110,7 @@ def apply_ft(
 
     `jaxsim.support.apply_ft` adds it to `qfrc_target` instead.
     """
-    return api.apply_ft(m, d, force, torque, point, body_id, jnp.zeros_like(d.qvel))
+    return support.apply_ft(m, d, force, torque, point, body_id, jnp.zeros_like(d.qvel))
 
 
 def ray(
@@ -132,7 +135,7 @@ def contact_force(
     m: Model, d: Data, contact_id: Array | int, to_world_frame: bool = False
 ) -> jax.Array:
     """Return `jaxsim.support.contact_force`, (6,), in the frame of the contact, or of the world."""
-    force = api.contact_force(m, d, contact_id)
+    force = support.contact_force(m, d, contact_id)
     if not to_world_frame:
         return force
     return (force.reshape(2, 3) @ d.contact.frame[contact_id]).reshape(6)

@@ -32,7 +32,7 @@ Keep = Literal["default", "all"] | Iterable[str | Callable]
 def allocate(m: Model, keep: Keep = "default") -> Data:
     """Return Data of one world at the reference configuration, with all trees awake.
 
-    Arguments and errors are those of `make_data` (physics/make_data.py).
+    Arguments and errors are those of `make_data` (physics/public/make_data.py).
     """
     kept = _adjust_for_sleep(m, _kept_names(keep))
     declared = ((n, f) for n, f in Data.fields.items() if n in kept and not f.static)

@@ -14,7 +14,7 @@ scalar argument is one item, as a field of Data). The axes, separated by spaces,
 
 and "" is a scalar. A field of Model or Data is declared in a similar way (fields.py). A test calls
 every public function and compares its results with these annotations. Nothing is checked at run
-time: public functions check their arguments themselves (physics/arguments.py).
+time: public functions check their arguments themselves (physics/public/arguments.py).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
 """Physics of one step, from a state to the next.
 
-`forward.py` lists the stages in order, `api.py` defines the public functions.
+`pipeline/stages.py` lists the stages of a step in order, `step.py` runs them and integrates, and
+`public/` has the functions for users.
 """

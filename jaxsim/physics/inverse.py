@@ -19,23 +19,15 @@ from jaxsim.physics.body.inertia import mass_matrix
 from jaxsim.physics.body.singular_inertia import count_singular
 from jaxsim.physics.constraint.efc.row_list import list_rows
 from jaxsim.physics.constraint.regularize import regularized_rows
-from jaxsim.physics.discrete import is_discrete
-from jaxsim.physics.forward import to_position, velocity_stages
+from jaxsim.physics.integrate.discrete import is_discrete
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.integrate.system import System, unforced_system
+from jaxsim.physics.pipeline.forward import to_position, velocity_stages
 from jaxsim.physics.sensor.sensor import sensor_acc
 from jaxsim.physics.solver.constraint_force import list_contact_forces
 from jaxsim.physics.solver.problem import ConstraintProblem
-from jaxsim.physics.stage import stage
 
 
-@stage(
-    reads=(
-        "time qpos qvel act history plastic ctrl xfrc_applied eq_active mocap_pos mocap_quat "
-        "warning warning_lastinfo actuator_force qfrc_actuator qacc_smooth qacc sensordata energy"
-    ),
-    writes="qfrc_constraint qfrc_inverse sensordata energy warning warning_lastinfo",
-)
 def inverse(m: Model, d: Data) -> Data:
     """Compute `qfrc_inverse` from qpos, qvel and qacc.
 
@@ -63,15 +55,6 @@ def inverse_forces(m: Model, d: Data, sensors: bool = True) -> Data:
     return (sensor_acc(m, d) if sensors else d).replace(qacc=given)
 
 
-@stage(
-    reads=(
-        "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied xpos xquat xipos ximat "
-        "geom_xpos geom_xmat subtree_com cdof cinert M ten_length ten_J flexvert_xpos "
-        "actuator_length actuator_moment nefc cvel cdof_dot ten_velocity actuator_velocity "
-        "qfrc_bias qfrc_passive qfrc_actuator qfrc_constraint qacc qfrc_inverse found inertia rows"
-    ),
-    writes="solver_fwdinv qfrc_inverse",
-)
 def compare_fwd_inv(m: Model, d: Data) -> Data:
     """Compare forward and inverse dynamics, after the forward dynamics.
 
@@ -122,7 +105,6 @@ def _force(m: Model, d: Data, system: System) -> Array:
     return force + d.qfrc_bias - d.qfrc_passive - d.qfrc_constraint
 
 
-@stage(reads="qacc rows", writes="qfrc_constraint")
 def inv_constraint(m: Model, d: Data) -> Data:
     """Compute the constraint force J' f at `qacc`; f is minus the gradient of each row's cost.
 

@@ -26,8 +26,8 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.collision.candidates.plan import CollisionLayout, collision_layout
-from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import passive_contact_trees, trees_of_flexes
+from jaxsim.physics.integrate.discrete import is_discrete
 from jaxsim.physics.sleep.incidence import equality_incidence, tendon_incidence
 from jaxsim.physics.topology import dof_forest
 from jaxsim.transforms.tuning import tuning

@@ -17,10 +17,10 @@ from jaxsim.cache import bounded_cache
 from jaxsim.enums import Projection
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.public.arguments import check_data, check_model
 from jaxsim.transforms.layout import batched
 from jaxsim.transforms.program_cache import ProgramCache
 from jaxsim.view.camera import Camera, CameraType

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import check_model
+from jaxsim.physics.public.arguments import check_model
 from jaxsim.view.camera import Camera, CameraType
 from jaxsim.view.frame import free_camera_axes
 

@@ -26,7 +26,7 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.model.structure import Structure, cache_by_structure
-from jaxsim.physics.api import jac, solve_m
+from jaxsim.support import jac, solve_m
 from jaxsim.view.body import MovingBody, moving_body
 from jaxsim.view.camera import Camera
 from jaxsim.view.frame import camera_frame, camera_frustum, is_orthographic

@@ -12,7 +12,7 @@ MODEL = """<mujoco><option {}><flag energy="enable"/></option><worldbody>
 </body></worldbody><sensor><accelerometer site="s"/></sensor></mujoco>"""
 STAGES = (
     *("kinematics", "com_pos", "crb", "collision", "sensor_pos", "energy_pos", "fwd_velocity"),
-    *("make_constraint", "sensor_vel", "energy_vel", "control", "fwd_actuation", "smooth_force"),
+    *("make_rows", "sensor_vel", "energy_vel", "control", "fwd_actuation", "smooth_force"),
     *("fwd_constraint", "sensor_acc", "advance"),
 )
 

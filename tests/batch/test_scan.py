@@ -9,8 +9,8 @@ from tolerance import ROUNDING, SAME
 from jaxsim.batch.program import BatchProgram, replicate
 from jaxsim.batch.scan import rollout
 from jaxsim.io.load import load_model
-from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.make_data import make_data
 
 pytestmark = pytest.mark.kernels
 

@@ -12,7 +12,7 @@ from jaxsim.batch.scan import rollout
 from jaxsim.batch.trajectory import load_trajectory
 from jaxsim.cli import main
 from jaxsim.io.load import load_model
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.make_data import make_data
 
 MODEL = """\
 <mujoco model="cart">

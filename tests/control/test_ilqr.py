@@ -9,7 +9,7 @@ from tolerance import DYNAMICS, ROUNDING
 
 from jaxsim.control import Problem, Term, box_qp, ilqr, linearize, motion_cost
 from jaxsim.io.load import load_model
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.make_data import make_data
 
 CART = """
 <mujoco>

@@ -10,8 +10,9 @@ from tolerance import DYNAMICS
 from jaxsim.batch.scan import rollout
 from jaxsim.control import Target, computed_torque, equilibrium, inverse_kinematics, violation
 from jaxsim.io.load import load_model
-from jaxsim.physics.api import forward, kinematics
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import forward
+from jaxsim.physics.public.make_data import make_data
+from jaxsim.stages import kinematics
 
 ARM = """
 <mujoco>

@@ -10,7 +10,7 @@ from tolerance import DIFFERENCE, ROUNDING
 
 from jaxsim.control import difference, linearize, moved
 from jaxsim.io.load import load_model
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.make_data import make_data
 
 PENDULUM = """
 <mujoco>

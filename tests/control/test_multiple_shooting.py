@@ -11,8 +11,8 @@ from tolerance import DYNAMICS, SOLVER
 from jaxsim.control import Problem, Term, difference, ilqr, linearize, multiple_shooting
 from jaxsim.control.multishooting import straight_line
 from jaxsim.io.load import load_model
-from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.make_data import make_data
 
 CART = """
 <mujoco>

@@ -12,7 +12,7 @@ import jaxsim
 from jaxsim.control.optimization.quantity import quantity
 from jaxsim.control.optimization.read import read_optimization
 from jaxsim.io.load import load_model
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.make_data import make_data
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs/optimize").glob("*.toml"))
 MODEL = """

@@ -8,8 +8,8 @@ from tolerance import DIFFERENCE, ROUNDING
 
 from jaxsim.control import NORMS, Problem, Term, control_limits, motion_cost
 from jaxsim.io.load import load_model
-from jaxsim.physics.api import forward, step
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import forward, step
+from jaxsim.physics.public.make_data import make_data
 
 XML = """
 <mujoco>

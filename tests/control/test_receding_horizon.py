@@ -11,8 +11,8 @@ from tolerance import DYNAMICS, ROUNDING
 
 from jaxsim.control import Problem, Term, cem, ilqr, mppi, predictive_sampling, receding, spline
 from jaxsim.io.load import load_model
-from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.make_data import make_data
 
 CART = """
 <mujoco>

@@ -9,8 +9,8 @@ from tolerance import DYNAMICS
 
 from jaxsim.control import Regulator, equilibrium, linearize, lqr, riccati
 from jaxsim.io.load import load_model
-from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.make_data import make_data
 
 CARTPOLE = """
 <mujoco>

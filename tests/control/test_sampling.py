@@ -20,7 +20,7 @@ from jaxsim.control import (
     spline,
 )
 from jaxsim.io.load import load_model
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.make_data import make_data
 
 CART = """
 <mujoco>

@@ -9,7 +9,7 @@ from jaxsim.io.load import load_model
 from jaxsim.model.data import Contact, Data, SolverStat
 from jaxsim.model.model import Model
 from jaxsim.model.option import Option, Statistic
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.make_data import make_data
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/fields.md"
 BALL = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"

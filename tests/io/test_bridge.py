@@ -11,7 +11,7 @@ from tolerance import ROUNDING, SOLVER
 
 from jaxsim.io.bridge import get_data, get_data_into, put_data, put_model
 from jaxsim.io.load import load_model
-from jaxsim.physics.api import forward, step
+from jaxsim.physics.public.api import forward, step
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.xml"))
 

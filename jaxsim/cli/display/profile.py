@@ -10,7 +10,7 @@ from jaxsim.batch.program_report import format_systems
 from jaxsim.cli.input.controls import initial_data, make_control
 from jaxsim.io.load import load_model
 from jaxsim.io.phase import named_phase
-from jaxsim.physics.solver.linear_systems import linear_systems
+from jaxsim.physics.pipeline.linear_systems import linear_systems
 
 
 def profile_model(args: argparse.Namespace) -> int:

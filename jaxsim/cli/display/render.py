@@ -24,8 +24,8 @@ from jaxsim.model.allocate import check_supported
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.optional import require
-from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.make_data import make_data
 from jaxsim.view.browser.draw.poses import POSE_STATE_FIELDS
 from jaxsim.view.browser.motion import RecordedMotion, motion_of
 from jaxsim.view.camera import Camera

@@ -12,7 +12,7 @@ from jaxsim.cli.input.resource_limits import check_controls_file
 from jaxsim.cli.user_error import InputProblem
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.physics.public.make_data import make_data, reset_data_keyframe
 
 _HOLD_SECONDS = (
     0.1  # seconds for which a random control is held; noise at every step hardly moves a robot

@@ -20,7 +20,7 @@ from jaxsim.io.load import load_model
 from jaxsim.model.data import Data
 from jaxsim.model.lookup import ctrl_index, dof_index, qpos_index
 from jaxsim.model.model import Model
-from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.physics.public.make_data import make_data, reset_data_keyframe
 from jaxsim.spelling import remedy
 
 _TASK_PREFIX = "task:"

@@ -2,7 +2,7 @@
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.forward import run_step1
+from jaxsim.physics.pipeline.forward import run_step1
 from jaxsim.transforms.layout import batched
 
 _run_step1 = batched(run_step1)

@@ -19,7 +19,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.integrate.step import step
+from jaxsim.physics.step import step
 from jaxsim.transforms.layout import unpack_record
 from jaxsim.transforms.tuning import tuning
 

@@ -19,7 +19,7 @@ from jaxsim.identify.timeseries import TimeSeries, read_series
 from jaxsim.io.config import SettingLocations, check_memory, read_config
 from jaxsim.io.load import load_model
 from jaxsim.model.model import Model
-from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.physics.public.make_data import make_data, reset_data_keyframe
 from jaxsim.spelling import remedy
 
 _CONTROL_PREFIX = "ctrl:"

@@ -9,7 +9,7 @@ from jaxsim.io.bridge.model import put_model
 from jaxsim.model.allocate import Keep
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.make_data import make_data as make_data_of
+from jaxsim.physics.public.make_data import make_data as make_data_of
 
 
 def make_data(

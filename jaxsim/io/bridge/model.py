@@ -15,7 +15,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.option import Option, Statistic
 from jaxsim.model.serialization.name_text import NAME_TABLES
 from jaxsim.model.switch.switches import Free
-from jaxsim.physics.arguments import check_capacity, check_smooth
+from jaxsim.physics.public.arguments import check_capacity, check_smooth
 
 # Fields of a Model that are array leaves.
 _LEAF_FIELDS = frozenset(n for n, f in Model.fields.items() if not f.static and f.nested is None)

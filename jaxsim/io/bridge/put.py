@@ -13,7 +13,7 @@ from jaxsim.io.bridge.sparse import ROW_OWNERS, constraint_row_field, dense_fiel
 from jaxsim.model.allocate import Keep
 from jaxsim.model.data import ROW_FIELDS, Contact, Data, SolverStat
 from jaxsim.model.indices import time_indices
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.make_data import make_data
 
 
 def put_data(

@@ -32,18 +32,10 @@ from jaxsim.physics.history.read import delayed_ctrl
 from jaxsim.physics.plugin import missing_function as plugin_lack
 from jaxsim.physics.sleep.incidence import actuator_incidence
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
-from jaxsim.physics.stage import stage
 from jaxsim.physics.unsupported import Refusal, make_refusal
 from jaxsim.physics.warning import count_warning, find_bad_worlds
 
 
-@stage(
-    reads=(
-        "time act history tree_asleep ctrl warning warning_lastinfo actuator_length "
-        "actuator_moment actuator_velocity act_dot"
-    ),
-    writes="warning warning_lastinfo act_dot actuator_force qfrc_actuator",
-)
 def actuation(m: Model, d: Data) -> Data:
     """Compute activation rates, actuator forces and their sum on the dofs.
 

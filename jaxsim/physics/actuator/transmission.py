@@ -26,19 +26,11 @@ from jaxsim.physics.actuator.contact_moment import contact_moment, touched_dofs
 from jaxsim.physics.actuator.layout import flatten_vectors, output_actuator
 from jaxsim.physics.sleep.incidence import actuator_incidence
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
-from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.path import tendon_pattern
 from jaxsim.physics.topology import ancestors
 from jaxsim.physics.unsupported import Refusal, make_refusal
 
 
-@stage(
-    reads=(
-        "qpos tree_asleep xquat site_xpos site_xmat subtree_com cdof ten_length ten_J "
-        "actuator_length found"
-    ),
-    writes="actuator_length actuator_moment",
-)
 def transmission(m: Model, d: Data) -> Data:
     """Compute actuator lengths and moments.
 
@@ -66,7 +58,6 @@ def transmission(m: Model, d: Data) -> Data:
     return d.replace(actuator_length=length, actuator_moment=plan.pattern.dense(entries))
 
 
-@stage(reads="qvel actuator_moment ", writes="actuator_velocity")
 def actuator_velocity(m: Model, d: Data) -> Data:
     """Compute actuator_moment qvel; zero when actuation is disabled, as in MuJoCo."""
     if not m.nout or m.opt.disableflags & DisableBit.ACTUATION:

@@ -7,10 +7,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
 from jaxsim.physics.body.tree_sums import subtree_sums
-from jaxsim.physics.stage import stage
 
 
-@stage(reads="xfrc_applied xipos subtree_com cdof")
 def xfrc_accumulate(m: Model, d: Data) -> Float[Array, "nv"]:
     """Compute J' of the applied forces `d.xfrc_applied`, which act at the bodies' centers of mass.
 

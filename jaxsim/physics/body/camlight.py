@@ -13,10 +13,8 @@ from jaxsim.enums import CamLight
 from jaxsim.math import Rot, Vec, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.stage import stage
 
 
-@stage(reads="xpos xquat subtree_com ", writes="cam_xpos cam_xmat light_xpos light_xdir")
 def camlight(m: Model, d: Data) -> Data:
     """Compute positions of cameras and lights, camera orientations and light directions.
 

@@ -26,13 +26,11 @@ from jaxsim.physics.actuator.reflected_inertia import dof_armature, tendon_armat
 from jaxsim.physics.body.singular_inertia import diagonal_deficit, raise_diagonal
 from jaxsim.physics.body.tree_sums import subtree_sums
 from jaxsim.physics.partition import inertia_blocks, inertia_choice
-from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import dof_ancestors, dof_forest, dof_slot
 from jaxsim.transforms.derivative_context import prefer_loops
 from jaxsim.transforms.materialize import is_unbatched, materialize
 
 
-@stage(reads="xmat xipos ximat xanchor xaxis ", writes="subtree_com cdof cinert")
 def com_pos(m: Model, d: Data) -> Data:
     """Compute centers of mass of subtrees, and com-based inertias and motion axes of trees.
 
@@ -90,7 +88,6 @@ def motion_axes(m: Model, d: Data, origin: Vec) -> Spatial:
     return Spatial.of(rot, lin)
 
 
-@stage(reads="cdof cinert ten_J ", writes="crb M qLD qLDiagInv inertia")
 def crb(m: Model, d: Data) -> Data:
     """Compute the joint-space inertia by the composite-rigid-body algorithm (Featherstone, ch. 6).
 

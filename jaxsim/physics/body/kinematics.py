@@ -16,16 +16,11 @@ from jaxsim.enums import JointType
 from jaxsim.math import Quat, Vec, concat, select_where
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import body_levels, joint_slot, joint_table, joints_of
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.platform import platform
 
 
-@stage(
-    reads="qpos mocap_pos mocap_quat",
-    writes="xpos xquat xmat xipos ximat xanchor xaxis geom_xpos geom_xmat site_xpos site_xmat",
-)
 def kinematics(m: Model, d: Data) -> Data:
     """Compute forward kinematics (MuJoCo's documentation, Computation: Kinematics).
 

@@ -9,11 +9,9 @@ from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.body.tree_sums import moving_and_carrying_sums, moving_sums, subtree_sums
-from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.bias import tendon_bias
 
 
-@stage(reads="qvel cdof ", writes="cvel cdof_dot")
 def com_vel(m: Model, d: Data) -> Data:
     """Compute spatial velocities and the rate of change of the motion axes.
 
@@ -27,14 +25,12 @@ def com_vel(m: Model, d: Data) -> Data:
     return d.replace(cvel=cvel, cdof_dot=carrier.cross_motion(d.cdof))
 
 
-@stage(reads="qvel site_xpos subtree_com cdof cinert ten_J cvel cdof_dot ", writes="qfrc_bias")
 def bias(m: Model, d: Data) -> Data:
     """Compute Coriolis, centrifugal and gravity forces: inverse dynamics at zero acceleration."""
     force, along = rne(m, d), tendon_bias(m, d)
     return d.replace(qfrc_bias=force if along is None else force + along)
 
 
-@stage(reads="qvel cdof cinert cvel cdof_dot")
 def rne(m: Model, d: Data, qacc: Array | None = None) -> Array:
     """Compute inverse dynamics by recursive Newton-Euler, recursions as sums (Featherstone, ch. 5).
 

@@ -8,10 +8,8 @@ from jaxsim.math import Spatial
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.body.tree_sums import subtree_sums
-from jaxsim.physics.stage import stage
 
 
-@stage(reads="subtree_com cinert cvel ", writes="subtree_linvel subtree_angmom")
 def subtree_vel(m: Model, d: Data) -> Data:
     """Compute velocities and angular momenta of all subtrees; corresponds to `mj_subtreeVel`.
 

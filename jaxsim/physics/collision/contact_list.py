@@ -24,7 +24,6 @@ from jaxsim.physics.collision.flex.item import item_ids, no_item
 from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.collision.params import has_adhesion
 from jaxsim.physics.collision.smooth import smoothing_lengths
-from jaxsim.physics.stage import stage
 from jaxsim.trace_context import trace_context
 
 
@@ -163,7 +162,6 @@ def contacts_of(m: Model, d: Data) -> Contacts | None:
     return contacts_from_list(m, d.contact)
 
 
-@stage(reads="contact", writes="found")
 def rebuild_collision_result(m: Model, d: Data) -> Data:
     """Rebuild the result of the collision stage from the contact list in `d`.
 

@@ -32,17 +32,11 @@ from jaxsim.physics.collision.speculative.contacts import add_speculative_contac
 from jaxsim.physics.collision.surface import surface_velocity
 from jaxsim.physics.sleep.sleeping_contacts import wake_by_contacts
 from jaxsim.physics.sleep.trees import can_sleep
-from jaxsim.physics.stage import stage
 from jaxsim.physics.unsupported import Refusal, describe_object
 from jaxsim.physics.warning import Trouble, count_warning
 from jaxsim.trace_context import trace_context
 
 
-@stage(
-    reads="qpos plastic tree_asleep warning warning_lastinfo qvel xquat subtree_com cdof "
-    "geom_xpos geom_xmat flexvert_xpos flexelem_aabb",
-    writes="tree_asleep warning warning_lastinfo contact ncon found",
-)
 def collision(m: Model, d: Data) -> Data:
     """Detect the contacts of the state and count overflow in `d.warning`.
 

@@ -26,14 +26,8 @@ from jaxsim.model.derived import ActuatorOutput, LengthRanges
 from jaxsim.model.model import Model
 from jaxsim.physics.actuator.transmission import moment_pattern
 from jaxsim.physics.constraint import equality
-from jaxsim.physics.forward import (
-    fwd_actuation,
-    fwd_constraint,
-    fwd_position,
-    fwd_velocity,
-    smooth_force,
-)
 from jaxsim.physics.integrate.integrate import advance
+from jaxsim.physics.pipeline.forward import fwd_dynamics, fwd_position, fwd_velocity
 from jaxsim.transforms.layout import unpack_record
 from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS
 
@@ -191,8 +185,7 @@ def _pull_output(plan: _Plan, m: Model, d: Data, output: Array, side: Array) -> 
         length = sum_items(pulled * d.actuator_length)
         moment = pattern.apply_transpose(pattern.entries(d.actuator_moment), pulled)
         d = d.replace(qfrc_applied=side * _force(plan, d.M, moment))
-        for stage in (fwd_velocity, fwd_actuation, smooth_force, fwd_constraint):
-            d = stage(m, d)
+        d = fwd_dynamics(m, fwd_velocity(m, d))
         d = advance(m, d, d.qacc)
         # Extremes over the steps of the measured interval.
         low = jnp.where(counts, jnp.minimum(low, length), low)

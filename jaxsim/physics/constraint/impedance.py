@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MAXIMP, MINIMP, MINVAL, DisableBit
 from jaxsim.model.model import Model
-from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.integrate.discrete import is_discrete
 
 
 def impedance(solimp: tuple[Array, ...], violation: Array) -> Array:

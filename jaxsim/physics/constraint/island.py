@@ -20,7 +20,7 @@ from jaxsim.physics.collision.flex.contact_bodies import item_trees
 from jaxsim.physics.collision.flex.passive import passive_contacts
 from jaxsim.physics.constraint.jacobian import DofJacobian
 from jaxsim.physics.constraint.rows import ConstraintBlocks, RowBlock, SingleRows
-from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.integrate.discrete import is_discrete
 from jaxsim.physics.integrate.tree_couplings import flex_couplings, metric_couplings
 from jaxsim.physics.sleep.incidence import (
     Incidence,

@@ -23,7 +23,6 @@ from jaxsim.physics.constraint.joint import ball_limits, dof_friction, scalar_jo
 from jaxsim.physics.constraint.rows import ConstraintBlocks, SingleRows
 from jaxsim.physics.constraint.tendon import tendon_friction, tendon_limits
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
-from jaxsim.physics.stage import stage
 from jaxsim.trace_context import trace_context
 
 # Functions that build blocks of rows, in order; None where the model has no such rows.
@@ -50,13 +49,6 @@ _ROW_COUNT_FIELDS = {
 }
 
 
-@stage(
-    reads=(
-        "qpos qvel tree_asleep eq_active xpos xquat subtree_com cdof ten_length ten_J cvel "
-        "cdof_dot ten_velocity flexvert_xpos flexedge_length flexedge_J contact found"
-    ),
-    writes="contact ne nf nl nefc rows",
-)
 def make_rows(m: Model, d: Data) -> Data:
     """Build the rows of equalities, friction loss, limits and contacts at the present state.
 

@@ -25,7 +25,7 @@ from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.contact.rows import raise_reference_by_adhesion
 from jaxsim.physics.constraint.impedance import regularization
 from jaxsim.physics.constraint.rows import ConstraintBlocks, ContactRows, SingleRows
-from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.integrate.discrete import is_discrete
 from jaxsim.physics.partition import inertia_blocks
 
 # From Jacobians J `[n, nv, *W]` and approximate weights `[n, *W]` to the weights of the rows.

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
+from jaxsim.enums import JointType
 from jaxsim.math import Quat, Vec, concat, safe_divide, safe_sqrt
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -21,13 +22,9 @@ from jaxsim.physics.flex.lattice import (
     interpolated_vertices,
     shape_functions,
 )
-from jaxsim.physics.stage import stage
+from jaxsim.physics.unsupported import Refusal, describe_object, make_refusal
 
 
-@stage(
-    reads="xpos xquat subtree_com cdof",
-    writes="flexvert_xpos flexelem_aabb flexedge_length flexedge_J",
-)
 def flex(m: Model, d: Data) -> Data:
     """Compute vertices in the world, element bounding boxes, edge lengths and their Jacobian.
 
@@ -47,7 +44,6 @@ def flex(m: Model, d: Data) -> Data:
     )
 
 
-@stage(reads="subtree_com cvel flexvert_xpos", writes="flexedge_velocity")
 def flex_velocity(m: Model, d: Data) -> Data:
     """Compute edge velocities; zero where MuJoCo's Jacobian has no entries."""
     if not m.nflex:
@@ -179,3 +175,38 @@ def _boxes(m: Model, xpos: Vec) -> Array:
         center.append(0.5 * (high + low))
         half.append(0.5 * (high - low) + radius)
     return jnp.stack([*center, *half], axis=1)
+
+
+def unsupported_flexes(m: Model) -> list[Refusal]:
+    """Return the flexes whose motion cannot be simulated."""
+    return [
+        make_refusal(m, "flex", f, what)
+        for f in range(m.nflex)
+        if (what := _origin_node_error(m, f))
+    ]
+
+
+def _origin_node_error(m: Model, f: int) -> str:
+    """Return an error message if a node at the origin of a jointed body lacks three slides.
+
+    MuJoCo takes the joints of such a body for three slides.
+    """
+    if m.flex_rigid[f] or not m.flex_interp[f]:
+        return ""
+    # Nodes on bodies with joints.
+    node = m.flex_nodeadr[f] + np.arange(m.flex_nodenum[f])
+    body = m.flex_nodebodyid[node]
+    place = np.asarray(m.flex_node).reshape(-1, 3)[node]
+    odd = (m.body_dofnum[body] > 0) & ~np.isin(body, m.jnt_bodyid[_three_slide_joints(m)])
+    odd &= (place == 0).all(axis=1)
+    if not odd.any():
+        return ""
+    where = describe_object(m, "body", int(body[odd][0]))
+    return f"a node at the origin of {where} needs that body to have three slide joints; move it"
+
+
+def _three_slide_joints(m: Model) -> np.ndarray:
+    """Return the joints of bodies that have three slides and no other joint."""
+    slides = np.bincount(m.jnt_bodyid[m.jnt_type == JointType.SLIDE], minlength=m.nbody)
+    good = (slides == 3) & (m.body_dofnum == 3)
+    return np.flatnonzero(good[m.jnt_bodyid])

@@ -21,22 +21,14 @@ from jaxsim.physics.actuator.actuation import next_activation
 from jaxsim.physics.actuator.setpoint import has_circular_setpoints, nearest_activation
 from jaxsim.physics.body.configuration import displacement_rate, integrate_pos
 from jaxsim.physics.body.singular_inertia import count_massless
-from jaxsim.physics.callback import call_control, stage_inputs
-from jaxsim.physics.forward import (
-    PASSIVE_AND_BIAS_FORCES,
-    from_velocity,
-    fwd_actuation,
-    fwd_constraint,
-    fwd_position,
-    fwd_velocity,
-    smooth_force,
-)
+from jaxsim.physics.callback import stage_inputs
 from jaxsim.physics.history.clock import advance_clock
 from jaxsim.physics.history.write import record_history
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.ipc.pipeline import solve_without_penetration
-from jaxsim.physics.passive.energy import energy_pos, energy_vel
 from jaxsim.physics.passive.plastic import advance_plastic_state
+from jaxsim.physics.pipeline.forward import from_velocity, to_position
+from jaxsim.physics.pipeline.sleeping import PASSIVE_AND_BIAS_FORCES
 from jaxsim.physics.sleep.sleep_islands import fall_asleep
 from jaxsim.physics.sleep.trees import (
     can_sleep,
@@ -112,7 +104,7 @@ def rk4(m: Model, d: Data) -> Data:
             **unseen,
             **stage_inputs(m, before),
         )
-        there = _dynamics(m, there)
+        there = from_velocity(m, to_position(m, there, sensors=False), sensors=False)
         # Slope at this stage, and its weight in the mean.
         slope = (displacement_rate(m, dt * vel, there.qvel), there.qacc, there.act_dot)
         mean = jax.tree.map(lambda a, b: a + weight * b, mean, slope)
@@ -278,18 +270,6 @@ FROM_VELOCITY = (
 
 def _has_dyntype(m: Model, kind: IntegratorType) -> bool:
     return m.opt.integrator == kind
-
-
-def _dynamics(m: Model, d: Data) -> Data:
-    """Run the forward dynamics without sensors."""
-    energies = m.opt.enableflags & EnableBit.ENERGY
-    d = fwd_position(m, d)
-    d = energy_pos(m, d) if energies else d
-    d = fwd_velocity(m, d)
-    d = energy_vel(m, d) if energies else d
-    for part in (call_control, fwd_actuation, smooth_force, fwd_constraint):
-        d = part(m, d)
-    return d
 
 
 def _copy_fields(like: Data, d: Data) -> Data:

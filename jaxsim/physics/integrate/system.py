@@ -19,7 +19,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.body.inertia import mass_matrix
 from jaxsim.physics.constraint.island import touched_trees
-from jaxsim.physics.discrete import is_discrete
+from jaxsim.physics.integrate.discrete import is_discrete
 from jaxsim.physics.integrate.metric import Gyroscopic, Metric, gyroscopic_systems, step_metric
 from jaxsim.physics.partition import inertia_blocks, metric_blocks
 from jaxsim.physics.solver.problem import ConstraintProblem

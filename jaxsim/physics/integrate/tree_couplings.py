@@ -14,8 +14,8 @@ from jaxsim.enums import BiasType, DisableBit, GainType, SolverType
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.actuator.transmission import moment_pattern
-from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import trees_of_flexes
+from jaxsim.physics.integrate.discrete import is_discrete
 from jaxsim.physics.tendon.path import tendon_pattern
 
 

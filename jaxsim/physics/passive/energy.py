@@ -10,10 +10,8 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.flex.stretch import edge_energy
 from jaxsim.physics.passive.spring import spring_energy
-from jaxsim.physics.stage import stage
 
 
-@stage(reads="time qpos plastic xipos ten_length flexedge_length energy ", writes="energy")
 def energy_pos(m: Model, d: Data) -> Data:
     """Compute d.energy[0] = -sum(mass gravity . xipos) + energy stored in springs [J].
 
@@ -23,7 +21,6 @@ def energy_pos(m: Model, d: Data) -> Data:
     return d.replace(energy=jnp.concatenate([potential_energy(m, d), kinetic]))
 
 
-@stage(reads="qvel M energy ", writes="energy")
 def energy_vel(m: Model, d: Data) -> Data:
     """Compute d.energy[1] = qvel . M qvel / 2 [J]; corresponds to `mj_energyVel` in MuJoCo."""
     potential = jnp.zeros_like(d.time) if d.energy is None else d.energy[:1]

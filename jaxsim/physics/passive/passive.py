@@ -28,17 +28,9 @@ from jaxsim.physics.plugin import (
     plugin_row,
     served_elements,
 )
-from jaxsim.physics.stage import stage
 from jaxsim.physics.unsupported import Refusal, make_refusal
 
 
-@stage(
-    reads=(
-        "qpos qvel plastic xipos ximat geom_xpos geom_xmat subtree_com cdof ten_length ten_J cvel "
-        "ten_velocity xpos xquat flexvert_xpos M found"
-    ),
-    writes="qfrc_spring qfrc_damper qfrc_gravcomp qfrc_fluid qfrc_adhesion qfrc_passive frames",
-)
 def passive(m: Model, d: Data) -> Data:
     """Compute qfrc_passive = springs + dampers + gravcomp + fluid + adhesion + user forces.
 

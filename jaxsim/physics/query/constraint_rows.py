@@ -14,25 +14,11 @@ from jaxsim.model.shaped import Float
 from jaxsim.physics.callback import call_control
 from jaxsim.physics.constraint.efc.row_list import ConstraintRows, list_state_rows
 from jaxsim.physics.constraint.regularize import regularized_rows
-from jaxsim.physics.forward import (
-    fwd_actuation,
-    fwd_constraint,
-    fwd_position,
-    fwd_velocity,
-    smooth_force,
-)
 from jaxsim.physics.integrate.system import unforced_system
-from jaxsim.physics.stage import stage
+from jaxsim.physics.pipeline.forward import fwd_dynamics, fwd_position, fwd_velocity
 from jaxsim.trace_context import trace_with
 
 
-@stage(
-    reads=(
-        "time qpos qvel act history plastic qacc_warmstart ctrl qfrc_applied xfrc_applied "
-        "eq_active mocap_pos "
-        "mocap_quat qacc"
-    )
-)
 def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     """Return the constraint rows at the state of `d`, with the forces at `d.qacc`.
 
@@ -44,10 +30,7 @@ def constraint_rows(m: Model, d: Data) -> ConstraintRows:
     """
     # The forces of PGS and no-slip follow from the solver only: run the pipeline up to it.
     if m.solves_for_forces:
-        d = add_ordered_rows(m, d)
-        for part in (call_control, fwd_actuation, smooth_force, fwd_constraint):
-            d = part(m, d)
-        return list_state_rows(d)
+        return list_state_rows(fwd_dynamics(m, call_control(m, add_ordered_rows(m, d))))
     return list_state_rows(add_state_rows(m, d))
 
 

@@ -23,7 +23,6 @@ from jaxsim.physics.constraint.efc.row_state import cone_row_states, single_row_
 from jaxsim.physics.integrate.system import unforced_system
 from jaxsim.physics.partition import inertia_blocks
 from jaxsim.physics.query.constraint_rows import add_state_rows
-from jaxsim.physics.stage import stage
 
 
 class ConstraintUpdate(NamedTuple):
@@ -46,7 +45,6 @@ class ConstraintUpdate(NamedTuple):
     cone_hessian: Float[Array, "contacts k k"] | None
 
 
-@stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
 def constraint_update(m: Model, d: Data, jar: Float[Array, "rows"]) -> ConstraintUpdate:
     """Compute state, force and cost of the constraint rows at given residuals.
 
@@ -81,7 +79,6 @@ def constraint_update(m: Model, d: Data, jar: Float[Array, "rows"]) -> Constrain
     )
 
 
-@stage(reads="time qpos qvel act history plastic ctrl eq_active mocap_pos mocap_quat")
 def project_constraint(m: Model, d: Data) -> Float[Array, "rows rows"]:
     """Compute J M^-1 J' + diag(R) of the rows of `constraint_rows`, (n, n).
 

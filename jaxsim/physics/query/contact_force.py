@@ -20,10 +20,8 @@ from jaxsim.physics.collision.contact_list import contacts_from_list, gather_wor
 from jaxsim.physics.collision.driver import Contacts
 from jaxsim.physics.constraint.contact.jacobian import contact_jacobian
 from jaxsim.physics.constraint.contact.rows import basis_size, rows_at, surface_force
-from jaxsim.physics.stage import stage
 
 
-@stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
 def contact_force(m: Model, d: Data, contact: Int[Array, ""]) -> Float[Array, "6"]:
     """Return force and torque of one contact on its second geom, in the contact frame.
 
@@ -47,7 +45,6 @@ def contact_force(m: Model, d: Data, contact: Int[Array, ""]) -> Float[Array, "6
     return jnp.where(there, _forces(m, d, gather_world_items(d.contact, at))[0], 0)
 
 
-@stage(reads="qvel xmat xanchor xaxis subtree_com contact cvel flexvert_xpos qacc")
 def contact_forces(m: Model, d: Data) -> Float[Array, "ncontact 6"]:
     """Return forces and torques of all contacts in `d.contact`, (ncontact, 6), see `contact_force`.
 

@@ -20,11 +20,11 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
 from jaxsim.model.structure import Structure
-from jaxsim.physics.arguments import check_data, check_model, check_points
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.field.distance import distance_and_slope
 from jaxsim.physics.collision.field.fields import fields_of
 from jaxsim.physics.collision.field.kinds import NO_SDF, kind_of
+from jaxsim.physics.public.arguments import check_data, check_model, check_points
 from jaxsim.physics.query.ray import to_vectors
 from jaxsim.physics.query.ray_of_geom import resolve_geom
 from jaxsim.physics.unsupported import describe_object

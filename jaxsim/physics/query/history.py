@@ -15,7 +15,6 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.model.shaped import Float
-from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.history.buffers import (
     Buffers,
     Past,
@@ -25,6 +24,7 @@ from jaxsim.physics.history.buffers import (
     sensor_buffers,
 )
 from jaxsim.physics.history.read import interpolate_history
+from jaxsim.physics.public.arguments import check_data, check_model
 
 _MODEL_INTERPOLATION = -1  # the interpolation of the element in the model
 

@@ -9,10 +9,16 @@ from jaxsim.enums import GeomType
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Bool, Float, Int
-from jaxsim.physics.arguments import check_array, check_data, check_model, check_points, object_id
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.site_volume import INSIDE_FUNCTIONS, in_hull
-from jaxsim.physics.public_api import to_items
+from jaxsim.physics.public.arguments import (
+    check_array,
+    check_data,
+    check_model,
+    check_points,
+    object_id,
+)
+from jaxsim.physics.public.wrapper import to_items
 from jaxsim.physics.query.ray import to_vectors
 from jaxsim.transforms.layout import batched
 from jaxsim.transforms.program_cache import ProgramCache

@@ -13,7 +13,6 @@ from jaxsim.model.shaped import Int
 from jaxsim.physics.constraint.cone import Pyramid
 from jaxsim.physics.constraint.island import islands, smallest_label, touched_trees
 from jaxsim.physics.query.constraint_rows import add_ordered_rows
-from jaxsim.physics.stage import stage
 
 
 class Island(NamedTuple):
@@ -32,7 +31,6 @@ class Island(NamedTuple):
     efc_island: Int[Array, "rows"]
 
 
-@stage(reads="qpos qvel plastic eq_active mocap_pos mocap_quat")
 def island(m: Model, d: Data) -> Island:
     """Find the constraint islands at the state of `d`; none without the flag `island`.
 

@@ -19,7 +19,6 @@ from jaxsim.physics.body.inertia import com_pos, motion_axes
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.point_motion import chosen_velocity
 from jaxsim.physics.body.rne import com_vel
-from jaxsim.physics.stage import stage
 from jaxsim.physics.topology import ancestors, descendants, dofs_carrying
 
 
@@ -42,7 +41,6 @@ def jac(
     return _columns(m, d, _vec(point), body)
 
 
-@stage(reads="xmat xanchor xaxis subtree_com")
 def jac_of_poses(m: Model, d: Data, point: Array, body: Array) -> tuple[Array, Array]:
     """Compute `jac` at the poses stored in `d`, not at its qpos (after a step: before it)."""
     axes = motion_axes(m, d, gather_static(d.subtree_com, m.body_rootid))

@@ -18,13 +18,13 @@ from jaxsim.math import Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float, Int
-from jaxsim.physics.arguments import object_id
 from jaxsim.physics.body import object_frame as frames
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.body.rne import com_vel
-from jaxsim.physics.public_api import make_public
+from jaxsim.physics.public.arguments import object_id
+from jaxsim.physics.public.wrapper import make_public
 from jaxsim.physics.sensor.body_force import body_acceleration
 
 # Size in the model, and kind for `name2id`, of each object type.

@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
-from jaxsim.physics.arguments import check_model
 from jaxsim.physics.plugin import instance_params
+from jaxsim.physics.public.arguments import check_model
 
 
 def get_plugin_params(m: Model, instance: int | str) -> Any:

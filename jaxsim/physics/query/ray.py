@@ -14,15 +14,15 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.model.shaped import Bool, Float, Int
-from jaxsim.physics.arguments import (
+from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.public.arguments import (
     check_array,
     check_data,
     check_equal_counts,
     check_model,
     check_points,
 )
-from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.public_api import to_items
+from jaxsim.physics.public.wrapper import to_items
 from jaxsim.physics.ray.cast import Rays, cast_rays
 from jaxsim.physics.ray.surfaces import NUM_GEOM_GROUPS, filter_visible_geoms, unknown_sdf_geoms
 from jaxsim.physics.unsupported import describe_object

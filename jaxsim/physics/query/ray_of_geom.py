@@ -19,11 +19,11 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.model.shaped import Float, Int
-from jaxsim.physics.arguments import check_array, object_id
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.flex.flex import flex as flex_stage
-from jaxsim.physics.public_api import to_items
+from jaxsim.physics.public.arguments import check_array, object_id
+from jaxsim.physics.public.wrapper import to_items
 from jaxsim.physics.query.ray import parse_rays, to_vectors
 from jaxsim.physics.ray.cast import Rays, cast_at
 from jaxsim.physics.ray.flex import Shown, SoftHits, cast_soft, visible_flex_items

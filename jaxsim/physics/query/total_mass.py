@@ -6,7 +6,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
-from jaxsim.physics.arguments import check_model
+from jaxsim.physics.public.arguments import check_model
 
 
 def get_total_mass(m: Model) -> Float[Array, ""]:

@@ -13,11 +13,9 @@ from jaxsim.physics.solver.constraint_force import (
     equality_wrench,
     net_contact_force,
 )
-from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.force import tendon_wrench
 
 
-@stage(reads="qvel cdof cdof_dot qacc ", writes="cacc")
 def body_acceleration(m: Model, d: Data) -> Data:
     """Compute spatial accelerations of bodies about the centers of mass of their trees.
 
@@ -27,15 +25,6 @@ def body_acceleration(m: Model, d: Data) -> Data:
     return d.replace(cacc=base_acceleration(m, moving_sums(m, drift)))
 
 
-@stage(
-    reads=(
-        "qvel plastic tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat site_xpos "
-        "subtree_com cinert ten_length ten_J cvel cdof_dot ten_velocity actuator_force qacc "
-        "cacc found rows "
-        "forces"
-    ),
-    writes="cfrc_int cfrc_ext",
-)
 def body_forces(m: Model, d: Data) -> Data:
     """Compute wrenches on bodies, torque first, about the centers of mass of the trees.
 

@@ -32,7 +32,6 @@ from jaxsim.physics.sensor.shape_query import RAY_INTERVALS
 from jaxsim.physics.sensor.velocity import NEED_SUBTREE, VELOCITY_SENSORS
 from jaxsim.physics.sleep.incidence import sensor_incidence
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
-from jaxsim.physics.stage import stage
 from jaxsim.physics.unsupported import Refusal, make_refusal
 
 _SENSOR_TABLES: Mapping[Stage, Mapping[SensorType, Callable]] = {
@@ -53,45 +52,16 @@ def all_sensors(m: Model, d: Data) -> Data:
     return _read(m, _prepare_acc(m, _prepare_vel(m, d)), *_SENSOR_TABLES)
 
 
-@stage(
-    reads=(
-        "time qpos history plastic tree_asleep xpos xquat xmat xipos ximat geom_xpos geom_xmat "
-        "site_xpos "
-        "site_xmat "
-        "cam_xpos cam_xmat subtree_com ten_length actuator_length sensordata readings"
-    ),
-    writes="sensordata readings",
-)
 def sensor_pos(m: Model, d: Data) -> Data:
     """Compute the sensors of the configuration; corresponds to `mj_sensorPos` in MuJoCo."""
     return _read(m, d, Stage.POS)
 
 
-@stage(
-    reads=(
-        "time qpos qvel history tree_asleep xpos xipos ximat geom_xpos geom_xmat site_xpos "
-        "site_xmat cam_xpos "
-        "subtree_com cinert M ten_length cvel ten_velocity actuator_velocity sensordata found "
-        "readings"
-    ),
-    writes="subtree_linvel subtree_angmom sensordata readings",
-)
 def sensor_vel(m: Model, d: Data) -> Data:
     """Compute the sensors of the velocity; corresponds to `mj_sensorVel` in MuJoCo."""
     return _read(m, _prepare_vel(m, d), Stage.VEL)
 
 
-@stage(
-    reads=(
-        "time qvel history plastic tree_asleep xfrc_applied xpos xquat xipos geom_xpos geom_xmat "
-        "site_xpos "
-        "site_xmat "
-        "cam_xpos subtree_com cdof cinert ten_length ten_J cvel cdof_dot ten_velocity "
-        "actuator_force qfrc_actuator qacc sensordata found rows "
-        "forces readings"
-    ),
-    writes="cacc cfrc_int cfrc_ext sensordata readings",
-)
 def sensor_acc(m: Model, d: Data) -> Data:
     """Compute the sensors of the acceleration; corresponds to `mj_sensorAcc` in MuJoCo."""
     return _read(m, _prepare_acc(m, d), Stage.ACC)

@@ -15,8 +15,8 @@ from jaxsim.math import Quat, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.constraint.tendon import limit_distance, limited_tendons
-from jaxsim.physics.discrete import is_discrete
 from jaxsim.physics.flex.stiffness import implicit_elastic_flexes
+from jaxsim.physics.integrate.discrete import is_discrete
 from jaxsim.physics.integrate.tree_couplings import implicit_tendons
 from jaxsim.physics.sleep.cycle import first_trees, wake_trees, woken_by
 from jaxsim.physics.sleep.incidence import equality_incidence, flex_incidence, tendon_incidence

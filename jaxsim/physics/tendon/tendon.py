@@ -19,7 +19,6 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.sleep.incidence import tendon_path_incidence
 from jaxsim.physics.sleep.trees import can_sleep, tree_awake
-from jaxsim.physics.stage import stage
 from jaxsim.physics.tendon.path import (
     Legs,
     fixed_terms,
@@ -34,10 +33,6 @@ from jaxsim.physics.topology import ancestors
 from jaxsim.transforms.materialize import materialize
 
 
-@stage(
-    reads="qpos tree_asleep geom_xpos geom_xmat site_xpos subtree_com cdof",
-    writes="ten_wrapadr ten_wrapnum wrap_obj wrap_xpos ten_length ten_J",
-)
 def tendon(m: Model, d: Data) -> Data:
     """Compute lengths and Jacobians of all tendons; corresponds to `mj_tendon` in MuJoCo.
 
@@ -65,7 +60,6 @@ def tendon(m: Model, d: Data) -> Data:
     return d.replace(ten_length=length, ten_J=tendon_pattern(m).dense(entries))
 
 
-@stage(reads="qvel ten_J ", writes="ten_velocity")
 def tendon_velocity(m: Model, d: Data) -> Data:
     """Compute ten_velocity = ten_J qvel."""
     if not m.ntendon:

@@ -15,8 +15,8 @@ from jaxsim.errors import UnsupportedError
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import forward
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import forward
+from jaxsim.physics.public.make_data import make_data
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.framing import around_motion
 from jaxsim.view.browser.motion import Recorded, RecordedMotion, motion_of

@@ -13,8 +13,8 @@ from jax import lax
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data, reset_data_keyframe
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.make_data import make_data, reset_data_keyframe
 from jaxsim.transforms.program_cache import ProgramCache
 from jaxsim.view.camera import default_free_camera
 from jaxsim.view.mouse import Mouse

@@ -20,10 +20,10 @@ from jaxsim.math import Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float, Int
-from jaxsim.physics.arguments import check_data, check_model
 from jaxsim.physics.body.camlight import camlight
 from jaxsim.physics.body.inertia import com_pos
 from jaxsim.physics.body.kinematics import kinematics
+from jaxsim.physics.public.arguments import check_data, check_model
 from jaxsim.physics.query.ray import check_visible_geoms, parse_geom_groups
 from jaxsim.physics.ray.surfaces import filter_visible_geoms
 from jaxsim.transforms.layout import batched

@@ -13,9 +13,9 @@ from tolerance import DIFFERENCE, DYNAMICS, ROUNDING, SAME, STAGE, STAGES
 
 import jaxsim
 from jaxsim.io.bridge import put_data, put_model
-from jaxsim.physics.api import step
 from jaxsim.physics.body.configuration import differentiate_pos, displacement_rate, integrate_pos
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.make_data import make_data
 
 pytestmark = pytest.mark.kernels
 

@@ -10,8 +10,8 @@ from states import random_state
 from tolerance import ROUNDING, STAGE
 
 from jaxsim.io.load import load_model
-from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.make_data import make_data
 from jaxsim.physics.sensor.sensor import all_sensors, sensor_acc, sensor_pos, sensor_vel
 
 WORLD = """

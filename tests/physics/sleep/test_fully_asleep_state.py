@@ -12,7 +12,7 @@ from states import stack, world
 from tolerance import STIFF
 
 import jaxsim
-from jaxsim.physics.integrate import step as step_file
+from jaxsim.physics import step as step_file
 from jaxsim.physics.sleep.fully_asleep_state import may_skip, stays_fully_asleep
 from jaxsim.transforms import layout, tuning
 from jaxsim.transforms.layout import batched

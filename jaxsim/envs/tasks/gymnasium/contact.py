@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import contact_forces
+from jaxsim.support import contact_forces
 
 
 def contact_wrenches(m: Model, d: Data) -> jax.Array:

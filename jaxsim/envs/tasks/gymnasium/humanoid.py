@@ -16,7 +16,7 @@ from jaxsim.envs.tasks.gymnasium.base import GymnasiumTask, effort
 from jaxsim.envs.tasks.gymnasium.contact import contact_wrenches
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import kinematics
+from jaxsim.stages import kinematics
 
 _KEPT_FIELDS = (*(n for n, f in Data.fields.items() if f.keep), "cinert")
 

@@ -12,7 +12,7 @@ from jaxsim.envs.tasks.suite.base import SuiteTask
 from jaxsim.model.data import Data
 from jaxsim.model.lookup import sensor_data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import step
+from jaxsim.physics.public.api import step
 
 
 class SuiteCheetah(SuiteTask):

@@ -28,12 +28,11 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, gather, gather_static
-from jaxsim.math import Vec
+from jaxsim.math import Rot, Vec
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.compact import compact_true, select_deepest
 from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds
-from jaxsim.physics.collision.flex.box_gaps import element_box_gap, geom_box_gap
 from jaxsim.physics.collision.flex.clusters import ClusterPairs, Side, corner_keys, visits
 from jaxsim.physics.collision.flex.item import FlexItems
 from jaxsim.physics.collision.flex.plan import FlexPairGroup
@@ -102,8 +101,8 @@ def entry_gaps(s: Structure, group: FlexPairGroup, geoms: PlacedGeoms, flexes: F
     first, second = (StaticIds.of(a) for a in group.entries[1:])
     box = second.take((flexes.center, flexes.half))
     if group.sizes[0]:
-        return element_box_gap(*first.take((flexes.center, flexes.half)), *box)
-    return geom_box_gap(first.take(geoms), *box)
+        return _element_box_gap(*first.take((flexes.center, flexes.half)), *box)
+    return _geom_box_gap(first.take(geoms), *box)
 
 
 def number_near(
@@ -205,9 +204,9 @@ def _select_near_clusters(
     one, other = clusters.sides
     box = _insert_axis(_enlarged_boxes(*_boxes(flexes, other)), 0)
     if group.sizes[0]:
-        gap = element_box_gap(*_insert_axis(_enlarged_boxes(*_boxes(flexes, one)), 1), *box)
+        gap = _element_box_gap(*_insert_axis(_enlarged_boxes(*_boxes(flexes, one)), 1), *box)
     else:
-        gap = geom_box_gap(_insert_axis(gather_static(geoms, one.member[:, 0]), 1), *box)
+        gap = _geom_box_gap(_insert_axis(gather_static(geoms, one.member[:, 0]), 1), *box)
     # Mask pairs that are far apart, or that the filters exclude.
     limit = _limits(clusters, reach)
     shape = jnp.broadcast_shapes(gap.shape, limit.shape)
@@ -253,10 +252,10 @@ def _test_elements(
     item = _cluster_members(one, row), _cluster_members(other, col)
     box = _insert_axis(_gather_rows(_boxes(flexes, other), col), 1)
     if group.sizes[0]:
-        gap = element_box_gap(*_insert_axis(_gather_rows(_boxes(flexes, one), row), 2), *box)
+        gap = _element_box_gap(*_insert_axis(_gather_rows(_boxes(flexes, one), row), 2), *box)
     else:
         geom = TracedIds(item[0][:, 0]).take(geoms)
-        gap = geom_box_gap(_insert_axis(_insert_axis(geom, 1), 1), *box)
+        gap = _geom_box_gap(_insert_axis(_insert_axis(geom, 1), 1), *box)
     # Mask empty slots, far elements, and elements that share a body or a vertex.
     index = column(np.arange(len(row), dtype=np.int32), cells.number)
     limit = jnp.where(index < cells.number, gather(reach, cells.pair), -NO_CONTACT_DISTANCE)
@@ -374,3 +373,31 @@ def _merge_axes(a: Array, axes: int = 2) -> Array:
 def _count(near: Array) -> Array:
     """Count near pairs, `[n, *W]` -> `[1, *W]`."""
     return jnp.sum(near, axis=0, keepdims=True, dtype=jnp.int32)
+
+
+def _element_box_gap(center1: Vec, half1: Vec, center2: Vec, half2: Vec) -> Array:
+    """Return the largest gap along a world axis between axis-aligned boxes; negative: none [m]."""
+    return _largest_gap(center2 - center1, half1 + half2)
+
+
+def _geom_box_gap(geom: PlacedGeoms, center: Vec, half: Vec) -> Array:
+    """Return the largest gap along an axis of the world, or of the bounding box of the geom [m]."""
+    assert geom.box is not None
+    # Separating axes: those of the world, then those of the box of the geom.
+    middle, size = geom.box
+    offset = center - middle
+    along_world = _largest_gap(offset, _rotated_half_sizes(geom.rot, size) + half)
+    back = geom.rot.T
+    return jnp.maximum(
+        along_world, _largest_gap(back @ offset, _rotated_half_sizes(back, half) + size)
+    )
+
+
+def _largest_gap(offset: Vec, reach: Vec) -> Array:
+    gaps = [jnp.abs(x) - r for x, r in zip(offset.parts, reach.parts, strict=True)]
+    return jnp.maximum(jnp.maximum(gaps[0], gaps[1]), gaps[2])
+
+
+def _rotated_half_sizes(rot: Rot, half: Vec) -> Vec:
+    """Return the half sizes of the axis-aligned box around a rotated box."""
+    return rot.map(jnp.abs) @ half

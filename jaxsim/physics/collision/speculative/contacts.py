@@ -2,10 +2,12 @@
 
 A fast pair without an active contact is advanced to its impact (conservative_advancement.py); the
 contact points there are moved back with their geoms to the present poses, and get the effective
-distance that stops the geoms at the impact (distance.py). Points that another geom hides are
-discarded (line_of_sight.py).
+distance that stops the geoms at the impact (MuJoCo's documentation, Computation: Speculative
+contacts, Effective contact distance). Points that another geom hides are discarded
+(line_of_sight.py).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +17,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
-from jaxsim.enums import GeomType
+from jaxsim.enums import MAXIMP, MINIMP, MINVAL, DisableBit, GeomType
 from jaxsim.math import Vec
 from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
 from jaxsim.model.model import Model
@@ -33,7 +35,6 @@ from jaxsim.physics.collision.shape import (
     add_slot_axis,
 )
 from jaxsim.physics.collision.speculative.conservative_advancement import conservative_advancement
-from jaxsim.physics.collision.speculative.distance import effective_distance
 from jaxsim.physics.collision.speculative.line_of_sight import Way, has_line_of_sight, obstacles
 from jaxsim.physics.collision.speculative.motion import (
     Moving,
@@ -41,6 +42,8 @@ from jaxsim.physics.collision.speculative.motion import (
     is_fast,
     spheres_can_touch,
 )
+from jaxsim.physics.constraint.impedance import time_constants
+from jaxsim.physics.integrate.discrete import is_discrete
 
 
 def add_speculative_contacts(
@@ -128,7 +131,7 @@ def _group_points(
     # Line of sight, then the effective distance.
     hides = obstacles(m, plan, geom1, geom2, acts), obstacles(m, plan, geom2, geom1, acts)
     there = ends.there & has_line_of_sight(m, d, (one, other), hides, b.travel > a.travel)
-    away = effective_distance(m, of_group, meeting.t, meeting.closing)
+    away = _effective_distance(m, of_group, meeting.t, meeting.closing)
     away = jnp.where(there, away[None], NO_CONTACT_DISTANCE)
     speculative = jnp.ones(there.shape, bool)
 
@@ -157,3 +160,45 @@ def _plane_distance(
     """Return distance, midpoint and normal of a plane and a convex geom at a fraction of a step."""
     touch = lowest_point_over_plane(table, a.at(t), b.at(t))
     return touch.dist, touch.pos, touch.normal
+
+
+def _effective_distance(m: Model, params: ContactParams, t: Array, closing: Array) -> Array:
+    """Return the distance at which a row removes 1 - t of the approach speed in one step.
+
+        dist = margin - closing (1 - t - b) / k
+
+    with stiffness k and damping b of one step. Under the discrete integrator, which divides by 1 +
+    b + k, the numerator is 1 - t - t (b + k). Without stiffness it is one impedance width below the
+    margin.
+
+    Args:
+      m: model.
+      params: parameters of the pairs, `[n, *W]`.
+      t: time of impact, as a fraction of the step.
+      closing: approach speed, per step [m].
+    """
+    k, b = _row_stiffness_damping(m, params.solref, params.solimp[1])
+    damped = t * (b + k) if is_discrete(m) else b
+    firm = k > MINVAL
+    depth = closing * (1 - t - damped) / jnp.where(firm, k, 1.0)
+    return params.margin - jnp.where(firm, depth, params.solimp[2])
+
+
+def _row_stiffness_damping(m: Model, solref: Sequence[Array], dmax: Array) -> tuple[Array, Array]:
+    """Return stiffness h^2 K d^2 and damping h B d of a row, d its largest impedance.
+
+    They are those of the rows (constraint/impedance.py), which are limited to stable values unless
+    the flag refsafe is disabled.
+    """
+    # Standard (positive) or direct (negative) format of solref.
+    time, ratio = solref
+    h, (standard, tc, dr) = m.opt.timestep, time_constants(m, solref)
+    k = jnp.where(standard, (h / jnp.maximum(MINVAL, tc * dr)) ** 2, -time * h * h)
+    b = jnp.where(ratio > 0, 2 * h / tc, -ratio * h)
+    if is_discrete(m) and not m.opt.disableflags & DisableBit.REFSAFE:
+        # Refsafe: limit the stiffness and keep the damping ratio.
+        stiffest = jnp.clip(dmax, MINIMP, MAXIMP)
+        abrupt = standard & (k > stiffest)
+        b = jnp.where(abrupt, 2 * dr * jnp.sqrt(stiffest), b)
+        k = jnp.where(abrupt, stiffest, k)
+    return k, b

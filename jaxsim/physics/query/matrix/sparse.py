@@ -13,9 +13,11 @@ from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float
 from jaxsim.physics.actuator.transmission import moment_pattern
-from jaxsim.physics.api import full_m
-from jaxsim.physics.arguments import check_data, check_model
+from jaxsim.physics.public.arguments import check_data, check_model
+from jaxsim.physics.public.wrapper import make_public
+from jaxsim.physics.query.mass_matrix import full_m
 
+_full_m = make_public(full_m)
 _CsrPattern = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -36,7 +38,7 @@ def sparse_m(m: Model, d: Data) -> Float[BCSR, "nv nv"]:
     check_data("sparse_m", m, d)
     s = m.structure
     return _gather_entries(
-        full_m(m, d) if d.M is None else d.M, (s.M_rownnz, s.M_rowadr, s.M_colind)
+        _full_m(m, d) if d.M is None else d.M, (s.M_rownnz, s.M_rowadr, s.M_colind)
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.api import contact_forces
+from jaxsim.support import contact_forces
 
 _NEEDED_FIELDS: frozenset[str] = vars(contact_forces)["carries"]
 

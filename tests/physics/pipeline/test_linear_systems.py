@@ -3,7 +3,7 @@
 import pytest
 
 import jaxsim
-from jaxsim.physics.solver.linear_systems import LinearSystem, linear_systems
+from jaxsim.physics.pipeline.linear_systems import LinearSystem, linear_systems
 
 pytestmark = pytest.mark.kernels
 

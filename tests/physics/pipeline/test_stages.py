@@ -12,74 +12,52 @@ from test_model_leaves import MODELS
 
 import jaxsim
 from jaxsim.model.data import ALWAYS_KEPT, Data
-from jaxsim.physics import api, standalone
-from jaxsim.physics.actuator.actuation import actuation
-from jaxsim.physics.actuator.transmission import actuator_velocity, transmission
-from jaxsim.physics.body.applied_force import xfrc_accumulate
-from jaxsim.physics.body.camlight import camlight
-from jaxsim.physics.body.inertia import com_pos, crb
-from jaxsim.physics.body.kinematics import kinematics
-from jaxsim.physics.body.rne import bias, com_vel, rne
-from jaxsim.physics.body.subtree import subtree_vel
-from jaxsim.physics.collision.contact_list import rebuild_collision_result
-from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.constraint.make import make_rows
-from jaxsim.physics.flex.flex import flex, flex_velocity
-from jaxsim.physics.forward import forward, fwd_constraint, smooth_force
-from jaxsim.physics.integrate.step import step
-from jaxsim.physics.inverse import compare_fwd_inv, inv_constraint, inverse
-from jaxsim.physics.passive.energy import energy_pos, energy_vel
-from jaxsim.physics.passive.passive import passive
+from jaxsim.physics import inverse
+from jaxsim.physics.pipeline import standalone
+from jaxsim.physics.pipeline.forward import forward
+from jaxsim.physics.pipeline.row import StageFields
+from jaxsim.physics.pipeline.stages import (
+    KINEMATICS,
+    STAGES,
+    TO_ACCELERATION,
+    TO_POSITION,
+    TO_VELOCITY,
+)
 from jaxsim.physics.query.constraint_rows import constraint_rows
 from jaxsim.physics.query.constraint_update import constraint_update, project_constraint
-from jaxsim.physics.query.contact_force import contact_force, contact_forces
 from jaxsim.physics.query.island import island
-from jaxsim.physics.query.jacobian import jac_of_poses
-from jaxsim.physics.sensor.body_force import body_acceleration, body_forces
-from jaxsim.physics.sensor.sensor import sensor_acc, sensor_pos, sensor_vel
-from jaxsim.physics.stage import STAGES
-from jaxsim.physics.tendon.tendon import tendon, tendon_velocity
+from jaxsim.physics.step import check_acc, step
 from jaxsim.transforms.layout import unpack_record
 
 pytestmark = pytest.mark.kernels
 
-PLAIN = (
-    *(kinematics, com_pos, camlight, flex, tendon, crb, collision, transmission, tendon_velocity),
-    flex_velocity,
-    *(actuator_velocity, com_vel, passive, bias, make_rows, actuation, smooth_force),
-    *(fwd_constraint, sensor_pos, sensor_vel, sensor_acc, energy_pos, energy_vel, subtree_vel),
-    *(body_acceleration, body_forces, inv_constraint, compare_fwd_inv, rne),
-    *(contact_force, contact_forces, xfrc_accumulate, rebuild_collision_result, jac_of_poses),
-)
-# made of several stages: what they declare to write is what they are for
-COMPOSITE = (
-    *(
-        inverse,
-        constraint_rows,
-        constraint_update,
-        project_constraint,
-        island,
-        standalone.fwd_kinematics,
-        standalone.fwd_position,
-        standalone.make_constraint,
-        standalone.fwd_velocity,
-    ),
-    *(
-        standalone.fwd_acceleration,
-        standalone.solve,
-        standalone.rne_postconstraint,
-        standalone.tendon_bias,
-    ),
-    *(standalone.euler, standalone.implicit),
-)
-# those made of stages that `inverse` and `constraint_update` are made of too
-SIMILAR = (constraint_rows, project_constraint, island, standalone.fwd_position)
-LOOPS = (standalone.rungekutta4,)
-# what takes more than a model and a data
-MORE = {
-    contact_force: (np.zeros(1, np.int32),),
-    jac_of_poses: (np.ones(3), np.ones(1, np.int32)),
+# Functions made of stages: the rows give their names, other modules define them.
+DEFINED = {
+    **vars(standalone),
+    **{f.__name__: f for f in (constraint_rows, constraint_update, project_constraint, island)},
+    **{n: getattr(inverse, n) for n in ("inverse", "compare_fwd_inv", "inv_constraint")},
+    "rne_at_qacc": lambda m, d: STAGES["rne"].function(m, d, d.qacc),
+    "check_acc": check_acc,
 }
+PLAIN = [name for name, row in STAGES.items() if row.function is not None]
+PLAIN += ["inv_constraint", "compare_fwd_inv", "rne_at_qacc"]
+LOOPS = ["rungekutta4"]
+RESETS = ["check_acc"]  # runs a whole step; test_check.py
+COMPOSITE = [name for name in STAGES if name not in {*PLAIN, *LOOPS, *RESETS}]
+# Those made of stages that `inverse` and `constraint_update` are made of too.
+SIMILAR = ("constraint_rows", "project_constraint", "island", "fwd_position")
+# What takes more than a model and a data.
+MORE = {
+    "contact_force": (np.zeros(1, np.int32),),
+    "jac_of_poses": (np.ones(3), np.ones(1, np.int32)),
+}
+
+
+def function_of(name: str):
+    """Return the function of a row."""
+    return STAGES[name].function or DEFINED[name]
+
+
 NAMES = (*Data.fields, *Data.working)
 # a plugin of MuJoCo's that asks for the time
 SLOWED = """<mujoco><extension><plugin plugin="mujoco.pid"/></extension>
@@ -183,7 +161,7 @@ def truth(function, m, d, parts) -> tuple[set, set]:
 
     def run(parts):
         given = d.replace_unchecked(parts, native=True)
-        more = MORE.get(function, ())
+        more = MORE.get(getattr(function, "__name__", ""), ())
         if function is constraint_update:
             more = (np.zeros(len(constraint_rows(m, given).active)),)
         out = function(m, given, *more)
@@ -212,31 +190,34 @@ def truth_of_all(function, count: int | None = None) -> tuple[frozenset, frozens
     return tuple(frozenset().union(*sets) for sets in zip(*found, strict=True))
 
 
-@pytest.mark.parametrize("function", PLAIN, ids=lambda f: f.__name__)
-def test_a_stage_reads_and_writes_what_it_declares(function):
-    read, written = truth_of_all(function)
-    declared = STAGES[function.__name__]
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_stage_reads_and_writes_what_it_declares(name):
+    read, written = truth_of_all(function_of(name))
+    declared = STAGES[name].fields
     assert sorted(read) == sorted(declared.reads)
     assert sorted(written) == sorted(declared.writes)
 
 
+# A composite declares what the stages in it do, also for sleeping trees, which keep old results.
+KEPT_ASLEEP = {"tree_asleep"}
+
+
 @pytest.mark.parametrize(
-    "function",
-    [pytest.param(f, marks=pytest.mark.slow) if f in SIMILAR else f for f in COMPOSITE],
-    ids=lambda f: f.__name__,
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SIMILAR else n for n in COMPOSITE]
 )
-def test_a_function_made_of_stages_reads_what_it_declares(function):
+def test_a_function_made_of_stages_reads_what_they_declare(name):
     # the trees of the last model may sleep: then results of the steps before wait in its Data
-    read, written = truth_of_all(function, len(scenes()) - 1)
-    declared = STAGES[function.__name__]
-    assert sorted(read) == sorted(declared.reads)
-    assert declared.writes <= written
+    read, written = truth_of_all(function_of(name), len(scenes()) - 1)
+    declared = STAGES[name].fields
+    assert sorted(read - declared.reads) == []
+    assert sorted(declared.inputs - read - KEPT_ASLEEP) == []
+    assert sorted(declared.writes - written - KEPT_ASLEEP) == []
 
 
-@pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
-def test_a_loop_reads_what_it_declares_and_carries_the_rest(function):
-    read, written = truth_of_all(function, 5)
-    declared = STAGES[function.__name__]
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_reads_what_it_declares_and_carries_the_rest(name):
+    read, written = truth_of_all(function_of(name), 5)
+    declared = STAGES[name].fields
     assert declared.reads <= read
     assert read - declared.reads <= written
     assert declared.writes <= written
@@ -250,15 +231,32 @@ def test_a_step_depends_on_state_and_inputs_alone(function):
     assert read - written <= ALWAYS_KEPT  # what is written piece by piece counts as read
 
 
-def test_every_declaration_is_tested():
-    tested = {function.__name__ for function in (*PLAIN, *COMPOSITE, *LOOPS)}
-    assert STAGES.keys() == tested | {"_rne_at_qacc"}
+def test_fields_of_stages_in_a_row():
+    first, second = StageFields.of("qpos -> xpos"), StageFields.of("xpos qvel -> cvel")
+    assert first.then(second) == StageFields.of("qpos qvel -> xpos cvel")
+    with pytest.raises(AssertionError, match="Data has no"):
+        StageFields.of("qpose")
+
+
+def test_stages_of_a_step_read_the_state_and_results_of_earlier_stages():
+    written = set(ALWAYS_KEPT)
+    for row in TO_POSITION + TO_VELOCITY + TO_ACCELERATION:
+        assert sorted(row.fields.inputs - written) == [], row.name
+        written |= row.fields.writes
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_docstring_names_the_function_of_mujoco(name):
+    mujoco = STAGES[name].mujoco
+    public = "rne" if name == "rne_at_qacc" else name
+    documented = getattr(jaxsim.stages, public, None) or function_of(name)
+    assert not mujoco or f"`{mujoco}`" in documented.__doc__
 
 
 def test_the_fields_of_a_stage_are_enough_to_call_it():
     m = jaxsim.load_model(MODELS["machine"])
     for name in ("com_pos", "crb", "com_vel", "subtree_vel"):
-        function = getattr(api, name)
+        function = getattr(jaxsim.stages, name)
         chain = [
             jaxsim.stages.kinematics,
             jaxsim.stages.com_pos,
@@ -272,7 +270,7 @@ def test_the_fields_of_a_stage_are_enough_to_call_it():
         for before in chain:
             full = before(m, full)
         got, expected = function(m, d), function(m, full)
-        for field in STAGES[name].writes:
+        for field in STAGES[name].fields.writes:
             assert np.array_equal(getattr(got, field), getattr(expected, field)), (name, field)
 
 
@@ -282,12 +280,10 @@ TREES = f"""<mujoco><worldbody>{
 }</worldbody></mujoco>"""
 
 
-@pytest.mark.parametrize(
-    "function", [kinematics, com_pos, camlight, flex, tendon, crb], ids=lambda f: f.__name__
-)
-def test_a_stage_of_positions_works_on_a_data_of_what_it_reads(function):
+@pytest.mark.parametrize("name", [*(row.name for row in KINEMATICS), "crb"])
+def test_a_stage_of_positions_works_on_a_data_of_what_it_reads(name):
     """Read no other field, not even for its shape: `set_const` makes a Data of a few fields."""
-    declared = STAGES[function.__name__]
+    declared, function = STAGES[name].fields, function_of(name)
     given = declared.reads | {"qpos"}  # whose shape has the worlds
     m = jaxsim.load_model(TREES)
     m, d = unpack_record(m, 0), unpack_record(jaxsim.make_data(m, keep="all"), 0)

@@ -9,8 +9,8 @@ import pytest
 import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Data
-from jaxsim.physics.api import forward
-from jaxsim.physics.make_data import (
+from jaxsim.physics.public.api import forward
+from jaxsim.physics.public.make_data import (
     make_data,
     reset_ctrl,
     reset_data,

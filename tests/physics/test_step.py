@@ -12,8 +12,8 @@ from tolerance import FLOAT32, ROUGH_DIFFERENCE, SAME, STAGE, STAGES
 from jaxsim.enums import WarningType
 from jaxsim.io.bridge import put_model
 from jaxsim.model.data import ALWAYS_KEPT, IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS
-from jaxsim.physics.api import step
-from jaxsim.physics.make_data import make_data
+from jaxsim.physics.public.api import step
+from jaxsim.physics.public.make_data import make_data
 from jaxsim.transforms.materialize import is_unbatched
 
 pytestmark = pytest.mark.kernels

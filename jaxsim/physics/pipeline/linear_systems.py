@@ -18,19 +18,15 @@ from jaxsim.linalg.elimination import General
 from jaxsim.linalg.operator import MassMatrix
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.physics.actuator.actuation import actuation
 from jaxsim.physics.callback import call_control
 from jaxsim.physics.constraint.regularize import regularized_rows
-from jaxsim.physics.forward import (
-    constraint_problem,
-    fwd_actuation,
-    smooth_force,
-    to_position,
-    velocity_stages,
-)
 from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.integrate.system import System, smooth_system
-from jaxsim.physics.make_data import make_data
 from jaxsim.physics.partition import inertia_choice
+from jaxsim.physics.pipeline.forward import to_position, velocity_stages
+from jaxsim.physics.public.make_data import make_data
+from jaxsim.physics.solver.forward_dynamics import constraint_problem, smooth_force
 from jaxsim.physics.solver.problem import ConstraintProblem
 from jaxsim.transforms.derivative_context import trace_for_derivative
 from jaxsim.transforms.layout import batched
@@ -104,7 +100,7 @@ def _systems(m: Model, d: Data) -> list[LinearSystem]:
         return []
     # Run the stages before the solver.
     d = velocity_stages(m, to_position(m, d))
-    d = smooth_force(m, fwd_actuation(m, call_control(m, d)))
+    d = smooth_force(m, actuation(m, call_control(m, d)))
     system = smooth_system(m, d)
     d = d.replace(rows=regularized_rows(m, d, system.backbone))
     if d.rows.empty or m.resolves_shells:

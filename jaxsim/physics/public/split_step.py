@@ -1,7 +1,7 @@
 """Split step, forward and inverse dynamics, between whose parts a program can set inputs.
 
-MuJoCo's documentation, Programming: Simulation loop. A part declares which results of earlier
-stages it reads (`_STAGE_INPUTS`); those that no Data carries are recomputed (recompute.py).
+MuJoCo's documentation, Programming: Simulation loop. Which results of earlier stages a part reads
+follows from the table of stages; those that no Data carries are recomputed (recompute.py).
 """
 
 from collections.abc import Callable
@@ -12,27 +12,35 @@ from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.callback import call_control
-from jaxsim.physics.forward import from_actuation, from_control, to_position, velocity_stages
-from jaxsim.physics.forward import run_step1 as until_control
-from jaxsim.physics.integrate.step import reset_bad_state, step_after_forward
 from jaxsim.physics.inverse import inverse_forces
-from jaxsim.physics.public_api import NO_STAGE, Step, make_public
-from jaxsim.physics.recompute import carried_fields
-from jaxsim.physics.stage import StageFields as Declared
+from jaxsim.physics.pipeline.forward import (
+    from_actuation,
+    from_control,
+    to_position,
+    velocity_stages,
+)
+from jaxsim.physics.pipeline.forward import run_step1 as until_control
+from jaxsim.physics.pipeline.recompute import carried_fields
+from jaxsim.physics.pipeline.row import StageFields, StageRow, combined_fields
+from jaxsim.physics.pipeline.stages import STAGES, TO_ACCELERATION, TO_POSITION, TO_VELOCITY
+from jaxsim.physics.public.wrapper import Step, make_public
+from jaxsim.physics.step import reset_bad_state, step_after_forward
 
-_OF_POSITION = frozenset(
-    "xpos xquat xipos ximat geom_xpos geom_xmat site_xpos site_xmat cam_xpos subtree_com cdof "
-    "cinert M ten_length ten_J flexvert_xpos flexedge_length flexedge_J actuator_length "
-    "actuator_moment contact found readings".split()
-)
-_OF_VELOCITY = frozenset(
-    "cvel cdof_dot ten_velocity actuator_velocity qfrc_bias qfrc_passive rows".split()
-)
+# Results that the stages add up, and that a Data need not have.
+_ACCUMULATED = {"sensordata", "energy"}
+
+
+def _results_read(before: tuple[StageRow, ...], after: tuple[StageRow, ...]) -> StageFields:
+    """Return the results of some stages that the rest of a step reads."""
+    rest = combined_fields(*after, *TO_ACCELERATION, STAGES["implicit"])
+    return StageFields((combined_fields(*before).writes & rest.reads) - _ACCUMULATED)
+
+
 # Results of earlier stages that the parts after a stage read.
 _STAGE_INPUTS = {
-    Stage.NONE: NO_STAGE,
-    Stage.POS: Declared(_OF_POSITION, frozenset()),
-    Stage.VEL: Declared(_OF_POSITION | _OF_VELOCITY, frozenset()),
+    Stage.NONE: StageFields(),
+    Stage.POS: _results_read(TO_POSITION, TO_VELOCITY),
+    Stage.VEL: _results_read(TO_POSITION + TO_VELOCITY, ()),
 }
 
 
@@ -60,7 +68,7 @@ def _step2(m: Model, d: Data) -> Data:
 
 
 step1 = make_public(_step1, callbacks=True)
-step2 = make_public(_step2, callbacks=True, stage=_STAGE_INPUTS[Stage.VEL], namespace="jaxsim")
+step2 = make_public(_step2, callbacks=True, fields=_STAGE_INPUTS[Stage.VEL], namespace="jaxsim")
 
 
 def forward_skip(
@@ -116,14 +124,13 @@ def inverse_skip(
 
 # Name of the public function that ends with a part, and what that part alone reads.
 _LAST_PARTS = {
-    from_control: ("forward_skip", frozenset()),
-    inverse_forces: ("inverse_skip", frozenset({"qacc"})),
+    from_control: ("forward_skip", StageFields()),
+    inverse_forces: ("inverse_skip", StageFields.of("qacc")),
 }
 
 
-def _stage_of(last: Callable, skipstage: Stage) -> Declared:
-    inputs = _STAGE_INPUTS[skipstage]
-    return Declared(inputs.reads | _LAST_PARTS[last][1], inputs.writes)
+def _fields_of(last: Callable, skipstage: Stage) -> StageFields:
+    return _STAGE_INPUTS[skipstage].then(_LAST_PARTS[last][1])
 
 
 @bounded_cache(64)
@@ -141,9 +148,9 @@ def _make_remaining_stages(last: Callable, skipstage: Stage, skipsensor: bool) -
         return last(m, d, not skipsensor)
 
     rest.__name__ = name
-    return make_public(rest, callbacks=True, stage=_stage_of(last, skipstage))
+    return make_public(rest, callbacks=True, fields=_fields_of(last, skipstage))
 
 
 # Fields for `make_data(keep=[...])`: all that the latest part reads.
-vars(forward_skip)["carries"] = carried_fields(_stage_of(from_control, Stage.VEL))
-vars(inverse_skip)["carries"] = carried_fields(_stage_of(inverse_forces, Stage.VEL))
+vars(forward_skip)["carries"] = carried_fields(_fields_of(from_control, Stage.VEL))
+vars(inverse_skip)["carries"] = carried_fields(_fields_of(inverse_forces, Stage.VEL))

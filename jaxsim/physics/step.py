@@ -1,5 +1,6 @@
-"""One time step: checks, forward dynamics, integration.
+"""One time step: checks of the state, forward dynamics, integration.
 
+MuJoCo's documentation, Programming: Simulation loop, and Modeling: Option flags (autoreset).
 Where all trees of all worlds sleep undisturbed, a shorter program runs
 (sleep/fully_asleep_state.py).
 """
@@ -16,9 +17,10 @@ from jaxsim.math import select_where
 from jaxsim.model.data import ALWAYS_KEPT, JUST_AWAKE, WAITING_FIELDS, Data, no_contacts
 from jaxsim.model.initial import start_state
 from jaxsim.model.model import Model
-from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES, forward
 from jaxsim.physics.integrate.integrate import advance, rk4, single_step
 from jaxsim.physics.inverse import compare_fwd_inv
+from jaxsim.physics.pipeline.forward import forward
+from jaxsim.physics.pipeline.sleeping import PASSIVE_AND_BIAS_FORCES
 from jaxsim.physics.sleep.fully_asleep_state import may_skip, stays_fully_asleep
 from jaxsim.physics.sleep.trees import can_sleep, update_sleep_counts
 from jaxsim.physics.warning import Trouble, count_warning, find_bad_worlds
@@ -90,8 +92,8 @@ def _restrict_fields(d: Data, new: Data) -> Data:
 
 def reset_bad_state(m: Model, d: Data) -> Data:
     """Reset a bad state to the model's initial state."""
-    d = _check(m, d, d.qpos, WarningType.BADQPOS)
-    return _check(m, d, d.qvel, WarningType.BADQVEL)
+    d = reset_worlds(m, find_bad_worlds(d.qpos), d, WarningType.BADQPOS)
+    return reset_worlds(m, find_bad_worlds(d.qvel), d, WarningType.BADQVEL)
 
 
 def step_after_forward(m: Model, d: Data, kind: IntegratorType) -> Data:
@@ -101,12 +103,49 @@ def step_after_forward(m: Model, d: Data, kind: IntegratorType) -> Data:
     bad = find_bad_worlds(d.qacc)
     # Integrate, then reset the worlds with a bad acceleration.
     new = rk4(m, d) if kind == IntegratorType.RK4 else single_step(m, d, kind)
-    new = reset_worlds(m, bad, new, WarningType.BADQACC)
-    return new if m.opt.disableflags & DisableBit.AUTORESET else clear_results(m, bad.where, new)
+    return _reset_and_clear(m, new, bad, WarningType.BADQACC)
 
 
-def _check(m: Model, d: Data, x: Array, warning: WarningType) -> Data:
-    return reset_worlds(m, find_bad_worlds(x), d, warning)
+def check_pos(m: Model, d: Data) -> Data:
+    """Reset worlds whose `qpos` is not finite, or too large, and count them in `d.warning`.
+
+    The reset state is that of `make_data`. With the flag autoreset disabled they are only counted.
+    Corresponds to `mj_checkPos` in MuJoCo.
+    """
+    return _reset_and_clear(m, d, find_bad_worlds(d.qpos), WarningType.BADQPOS)
+
+
+def check_vel(m: Model, d: Data) -> Data:
+    """Reset worlds whose `qvel` is not finite, or too large, and count them in `d.warning`.
+
+    The reset state is that of `make_data`. With the flag autoreset disabled they are only counted.
+    Corresponds to `mj_checkVel` in MuJoCo.
+    """
+    return _reset_and_clear(m, d, find_bad_worlds(d.qvel), WarningType.BADQVEL)
+
+
+def check_acc(m: Model, d: Data) -> Data:
+    """Reset worlds whose `qacc` is not finite, or too large, and count them in `d.warning`.
+
+    The reset state is that of `forward` at the initial state, with the results that `d` keeps. With
+    the flag autoreset disabled they are only counted. Corresponds to `mj_checkAcc` in MuJoCo.
+    """
+    # Count and reset, then recompute the results of the reset worlds.
+    bad = find_bad_worlds(d.qacc)
+    new = _reset_and_clear(m, d, bad, WarningType.BADQACC)
+    if m.opt.disableflags & DisableBit.AUTORESET:
+        return new
+    found = forward(m, new)
+    names = [
+        n for n in Data.fields if n in {*ALWAYS_KEPT, *RESULT_FIELDS} and getattr(d, n) is not None
+    ]
+    old, now = ({name: getattr(a, name) for name in names} for a in (new, found))
+    return new.replace(**select_where(bad.where, now, old))
+
+
+def _reset_and_clear(m: Model, d: Data, bad: Trouble, warning: WarningType) -> Data:
+    d = reset_worlds(m, bad, d, warning)
+    return d if m.opt.disableflags & DisableBit.AUTORESET else clear_results(m, bad.where, d)
 
 
 def reset_worlds(m: Model, bad: Trouble, d: Data, warning: WarningType) -> Data:

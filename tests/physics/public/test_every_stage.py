@@ -11,12 +11,11 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from public import public
+from public import NAMESPACES, public
 from states import random_state, single, stack, world
 from tolerance import FLOAT32, ROUGH_DIFFERENCE, SOLVER, STAGE
 
 import jaxsim
-from jaxsim.physics import api
 
 XML = """
 <mujoco><option integrator="implicitfast" tolerance="1e-15" iterations="100" ls_iterations="50"
@@ -105,7 +104,7 @@ CALLS = {name: public(name) for name in STAGES + SOLVED} | {
 # query/test_jacobian.py, test_mass_matrix.py and test_constraint_update.py; of these jac_dot, the
 # factor of M and the cost of constraints have their derivatives against differences there, the
 # others are products of what has. And what is made of the stages above, in many worlds in
-# test_standalone.py; the parts of a step in integrate/test_split_step.py; flexes in
+# pipeline/test_standalone.py; the parts of a step in test_split_step.py; flexes in
 # flex/test_flexes.py
 BESIDE = set(
     "step1 step2 make_m compare_fwd_inv inv_position inv_velocity inv_constraint fwd_constraint "
@@ -124,7 +123,7 @@ each = pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in WHOLE else n for n in CALLS]
 )
 # forms of another function whose derivative is taken; those that solve have theirs taken in
-# constraint/test_derivatives.py, integrate/test_step.py, test_gradients.py and, of distances,
+# constraint/test_derivatives.py, test_step.py, test_gradients.py and, of distances,
 # query/test_geom_distance.py
 WITHOUT = [
     *SOLVED,
@@ -133,7 +132,12 @@ WITHOUT = [
 
 
 def test_no_public_function_is_left_out():
-    public = {n for n, f in vars(api).items() if hasattr(f, "__wrapped__") and n[0] != "_"}
+    public = {
+        name
+        for space in NAMESPACES
+        for name in space.__all__
+        if hasattr(getattr(space, name), "carries") and hasattr(getattr(space, name), "__wrapped__")
+    }
     called = {name for names in CALLS for name in names.partition(" (")[0].split(" ")}
     assert called | BESIDE == public | {"rne", "geom_distance"}
     assert not called & BESIDE

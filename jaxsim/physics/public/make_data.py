@@ -13,8 +13,9 @@ from jaxsim.model.initial.state import neutral_controls
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.model.shaped import Bool, Int
-from jaxsim.physics.arguments import check_data, check_model
-from jaxsim.physics.forward import PASSIVE_AND_BIAS_FORCES, forward
+from jaxsim.physics.pipeline.forward import forward
+from jaxsim.physics.pipeline.sleeping import PASSIVE_AND_BIAS_FORCES
+from jaxsim.physics.public.arguments import check_data, check_model
 from jaxsim.physics.sleep.sleep_islands import start_asleep
 from jaxsim.physics.sleep.trees import can_sleep, update_sleep_counts
 from jaxsim.physics.unsupported import describe_object

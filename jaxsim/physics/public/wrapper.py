@@ -1,10 +1,10 @@
 """Wrapper that makes a core function public: argument checks, batching and compilation.
 
-`api.py` lists the public functions. A core function takes records and arrays with the batch axis
-last and runs on any number of worlds. The wrapper checks the arguments (arguments.py), recomputes
-intermediate values that the caller's Data does not carry (recompute.py), registers a batching rule
-so that `vmap` becomes the batch axis (transforms/), and compiles a program unless it is called
-inside one.
+A core function takes records and arrays with the batch axis last and runs on any number of worlds.
+The wrapper checks the arguments (arguments.py), recomputes intermediate values that the caller's
+Data does not carry (pipeline/recompute.py), registers a batching rule so that `vmap` becomes the
+batch axis (transforms/), and compiles a program unless it is called inside one. `jaxsim.stages`,
+`jaxsim.support` and api.py are made with it.
 """
 
 import functools
@@ -21,7 +21,10 @@ from jaxsim.arrays.array import Array, PyTree
 from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
-from jaxsim.physics.arguments import (
+from jaxsim.physics.pipeline.recompute import carried_fields, missing_fields, recompute_missing
+from jaxsim.physics.pipeline.row import StageFields
+from jaxsim.physics.pipeline.stages import STAGES
+from jaxsim.physics.public.arguments import (
     OBJECT_COUNT_FIELDS,
     check_array,
     check_callbacks,
@@ -29,19 +32,24 @@ from jaxsim.physics.arguments import (
     check_model,
     object_id,
 )
-from jaxsim.physics.recompute import carried_fields, missing_fields, recompute_missing
-from jaxsim.physics.stage import STAGES, StageFields
 from jaxsim.transforms.layout import FastPathRule, batched
 from jaxsim.transforms.program_cache import ProgramCache
 
 Result = TypeVar("Result")
 
 
+class PublicStage(Protocol):
+    """A function of a model and a state whose result is a state."""
+
+    def __call__(self, m: Model, d: Data) -> Data:
+        """Return the state with the results of the stage."""
+
+
 class Step(Protocol):
     """A function of a model and a state whose result is a state, and that takes callbacks."""
 
     def __call__(self, m: Model, d: Data, *, callbacks: Callbacks | None = None) -> Data:
-        """Return the state after the step or stage."""
+        """Return the state after the step."""
 
 
 @overload
@@ -49,7 +57,7 @@ def make_public(
     core: Callable,
     *,
     callbacks: Literal[True],
-    stage: StageFields | None = None,
+    fields: StageFields | None = None,
     fast_path: FastPathRule | None = None,
     namespace: str = "jaxsim.stages",
 ) -> Step: ...
@@ -59,7 +67,7 @@ def make_public(
 def make_public(
     core: Callable[..., Result],
     *,
-    stage: StageFields | None = None,
+    fields: StageFields | None = None,
     namespace: str = "jaxsim.stages",
     name: str = "",
 ) -> Callable[..., Result]: ...
@@ -69,36 +77,35 @@ def make_public(
     core: Callable,
     *,
     callbacks: bool = False,
-    stage: StageFields | None = None,
+    fields: StageFields | None = None,
     fast_path: FastPathRule | None = None,
     namespace: str = "jaxsim.stages",
     name: str = "",
 ) -> Callable:
     """Return the public form of a core function.
 
-    The core function declares its reads and writes with `@stage`. The attribute `carries` of the
-    public function passes them to `make_data(keep=...)`.
+    The attribute `carries` of the public function passes its reads and writes to
+    `make_data(keep=...)`.
 
     Args:
       core: takes unpacked records and arrays `[items, *W]`.
       callbacks: add the argument `callbacks`, which overrides those of the model.
-      stage: reads and writes; None: as declared.
+      fields: reads and writes; None: those of its row in the table of stages.
       fast_path: a less expensive function for some states; None: none.
       namespace: the one that exports the function, for messages.
       name: public name; "": that of the core function.
     """
-    signature, stage = inspect.signature(core), stage or STAGES.get(core.__name__, NO_STAGE)
-    names, name = tuple(signature.parameters), name or core.__name__.lstrip("_")
+    signature, name = inspect.signature(core), name or core.__name__.lstrip("_")
+    names = tuple(signature.parameters)
+    if fields is None:
+        fields = STAGES[name].fields if name in STAGES else StageFields()
 
     @functools.wraps(core)
     def core_with_recompute(m, *rest):
         # Recompute intermediate values that the Data does not carry.
         return core(
             m,
-            *(
-                recompute_missing(m, a, stage.reads - stage.writes) if isinstance(a, Data) else a
-                for a in rest
-            ),
+            *(recompute_missing(m, a, fields.inputs) if isinstance(a, Data) else a for a in rest),
         )
 
     native = batched(core_with_recompute, fast_path)
@@ -120,7 +127,7 @@ def make_public(
         for argument, value in zip(names[1:], rest, strict=False):
             if argument == "d":
                 check_data(name, m, value)
-                check_carries(f"{namespace}.{name}", m, value, stage)
+                check_carries(f"{namespace}.{name}", m, value, fields)
             else:
                 check_array(name, m, argument, value)
         # Inside a trace add to the caller's program, else compile one.
@@ -129,10 +136,18 @@ def make_public(
         return _separate_buffers(run(m, *arrays))
 
     function.__name__ = name
-    vars(function)["carries"] = carried_fields(stage)
+    vars(function)["carries"] = carried_fields(fields)
     if callbacks:
         vars(function)["__signature__"] = _add_callbacks_parameter(signature)
     return function
+
+
+def public_stage(name: str) -> PublicStage:
+    """Return the public form of a stage, by its name in the table."""
+    function = STAGES[name].function
+    assert function is not None
+    public: PublicStage = make_public(function, name=name)
+    return public
 
 
 def _is_tracing(*arguments: PyTree) -> bool:
@@ -160,17 +175,14 @@ def _add_callbacks_parameter(signature: inspect.Signature) -> inspect.Signature:
     return signature.replace(parameters=[*signature.parameters.values(), own])
 
 
-NO_STAGE = StageFields(frozenset(), frozenset())  # reads the state alone
-
-
-def check_carries(path: str, m: Model, d: Data, stage: StageFields) -> None:
+def check_carries(path: str, m: Model, d: Data, fields: StageFields) -> None:
     """Raise ValueError if Data lacks all results, or a field that cannot be recomputed.
 
     `path` is the public path of the function.
     """
     # Fields that must be present for the stage, or to receive its results.
-    absent = list(missing_fields(m, d, stage.reads - stage.writes))
-    results = sorted(stage.carries - stage.needs)
+    absent = list(missing_fields(m, d, fields.inputs))
+    results = sorted(fields.carries - fields.needs)
     if not absent and all(getattr(d, field) is None for field in results):
         absent = results
     if absent:

@@ -1,0 +1,1 @@
+"""Functions for users: of one world, with checked arguments, batched and compiled."""
