@@ -1,7 +1,8 @@
 """Split step, forward and inverse dynamics, between whose parts a program can set inputs.
 
 MuJoCo's documentation, Programming: Simulation loop. Which results of earlier stages a part reads
-follows from the table of stages; those that no Data carries are recomputed (recompute.py).
+follows from the table of stages; those that no Data carries are recomputed
+(pipeline/recompute.py).
 """
 
 from collections.abc import Callable
