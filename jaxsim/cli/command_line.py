@@ -49,9 +49,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     with _visible_output():
         code = _run_and_report(make_parser().parse_args(argv))
-    if argv is None and code > 128:
+    if argv is None and (code > 128 or _is_optimizing()):
         end_process(code)  # the process is ours: taking down JAX would take seconds
     return code
+
+
+def _is_optimizing() -> bool:
+    """Return whether a program is still being optimized, which nothing will call any more."""
+    module = sys.modules.get("jaxsim.batch.tiered_program")
+    return module is not None and module.is_compiling()
 
 
 def _run_and_report(args: argparse.Namespace) -> int:

@@ -43,12 +43,12 @@ def test_a_motion_that_was_found_is_kept(capsys, tmp_path, monkeypatch, fail, ou
     (tmp_path / "push.toml").write_text(CONFIG)
     ctrl = np.linspace(0, 1, 20)[:, None]
 
-    def found(whole, tell, tier):
+    def find(whole, tell, tier):
         names = {n: np.zeros((20, *getattr(whole.d, n).shape)) for n in whole.form.record}
         motion = JudgedMotion(1.0, {}, names | {"ctrl": ctrl})
         return Found(ctrl, motion, motion, [Batch(0, 1, np.ones(1), 0.1, 0.0)], 0.1)
 
-    monkeypatch.setattr("jaxsim.cli.optimize.search", found)
+    monkeypatch.setattr("jaxsim.cli.optimize.search", find)
     monkeypatch.setattr("jaxsim.cli.optimize.draw_search", fail)
     args = ["optimize", tmp_path / "push.toml", "--plot", tmp_path / "p.png"]
     line = told(capsys, args + (["--out", tmp_path / "m.npz"] if out else []))

@@ -334,3 +334,15 @@ def test_the_module_has_the_exit_code_of_the_command():
     run = [sys.executable, "-m", "jaxsim", "info", "no.xml"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert (done.returncode, "no.xml" in done.stderr) == (2, True)
+
+
+def test_a_command_does_not_wait_for_a_program_that_is_being_optimized(tmp_path, monkeypatch):
+    (tmp_path / "ball.xml").write_text(BALL)
+    codes: list[int] = []
+    monkeypatch.setattr("sys.argv", ["jaxsim", "info", str(tmp_path / "ball.xml"), "--no-cache"])
+    monkeypatch.setattr("jaxsim.cli.command_line.end_process", codes.append)
+    assert main() == 0
+    assert codes == []
+    monkeypatch.setattr("jaxsim.batch.tiered_program.is_compiling", lambda: True)
+    assert main() == 0
+    assert codes == [0]

@@ -10,8 +10,11 @@ from tolerance import FLOAT32, ROUNDING
 from jaxsim.control.solve.levenberg_marquardt import (
     Chart,
     _triangle,
+    begin_searches,
+    continue_searches,
     levenberg_marquardt,
-    search_many,
+    may_continue,
+    solutions_of,
 )
 
 rng = np.random.default_rng(0)
@@ -82,10 +85,14 @@ def test_steps_are_chosen_where_the_residual_is_a_line():
         change = jnp.maximum(change, -0.9 * jnp.exp(x))
         return jnp.log(jnp.exp(x) + change), change
 
-    chart = Chart(jnp.exp, moved)
-    start = jnp.zeros((1, 3))
-    end = jax.jit(lambda x: search_many(derive, x, iterations=30, chart=chart))(start)
-    plain = jax.jit(lambda x: search_many(derive, x, iterations=30))(start)
+    def search(*chart):
+        advance = jax.jit(lambda s: continue_searches(derive, s, *chart))
+        s = begin_searches(derive, jnp.zeros((1, 3)), 30)
+        while may_continue(s):
+            s = advance(s)
+        return solutions_of(s)
+
+    end, plain = search(Chart(jnp.exp, moved)), search()
     assert end.converged[0]
     np.testing.assert_allclose(np.exp(end.x[0]), y, rtol=1e-6)
     assert end.iterations[0] < plain.iterations[0]

@@ -159,29 +159,16 @@ class Chart(NamedTuple):
 _IDENTITY_CHART = Chart(jnp.ones_like, lambda x, change: (x + change, change))
 
 
-def search_many(
-    derive: Derive, x: jax.Array, *, iterations: int, chart: Chart = _IDENTITY_CHART
-) -> Solution:
-    """Minimize from many starts, each until it has converged.
+def begin_searches(derive: Derive, x: jax.Array, iterations: int) -> SearchState:
+    """Return the state of searches from many starts, each of which runs until it has converged.
+
+    Call `continue_searches` while `may_continue`; `solutions_of` has the result. The first call
+    evaluates cost and derivative of the starts.
 
     Args:
       derive: from unknowns (starts, n) to rows (starts, m) and their derivatives (starts, m, n).
       x: the starts, (starts, n).
       iterations: maximal number of iterations of each start.
-      chart: the coordinates of steps.
-
-    Returns:
-      A Solution with leading axes of starts.
-    """
-    s = begin_searches(derive, x, iterations)
-    s = lax.while_loop(may_continue, lambda s: continue_searches(derive, s, chart), s)
-    return solutions_of(s)
-
-
-def begin_searches(derive: Derive, x: jax.Array, iterations: int) -> SearchState:
-    """Return the state of searches from many starts; see `search_many` for the arguments.
-
-    The first call of `continue_searches` evaluates cost and derivative of the starts.
     """
     rows = jax.eval_shape(derive, x)[0].shape[1]
     return jax.vmap(lambda x: _initial_search(x, rows, iterations, _INITIAL_DAMPING))(x)
@@ -190,7 +177,7 @@ def begin_searches(derive: Derive, x: jax.Array, iterations: int) -> SearchState
 def continue_searches(
     derive: Derive, s: SearchState, chart: Chart = _IDENTITY_CHART
 ) -> SearchState:
-    """Evaluate the trial points of all searches, and choose the next ones."""
+    """Evaluate the trial points of all searches, and choose the next ones by steps in a chart."""
     return jax.vmap(functools.partial(_advance, chart, False))(s, *derive(s.tried))
 
 
