@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from jaxsim.io.phase import named_phase
-from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS
+from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS, platform_name
 
 TIERS = ("auto", "fast", "optimized")
 
@@ -39,7 +39,7 @@ class TieredProgram:
         if tier not in TIERS:
             raise ValueError(f"tier: expected one of {', '.join(TIERS)}, got {tier!r}")
         self._lowered = lowered
-        on_cpu = jax.default_backend() == "cpu"
+        on_cpu = platform_name() == "cpu"
         is_fast = tier != "optimized" and on_cpu
         start = time.perf_counter()
         with named_phase(name):
