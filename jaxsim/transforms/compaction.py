@@ -25,6 +25,7 @@ from jax import lax
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Components
 from jaxsim.transforms.materialize import materialize_result, zeros_from_shapes
+from jaxsim.transforms.platform import platform
 
 
 def evaluate_active_lanes(
@@ -55,8 +56,10 @@ def evaluate_active_lanes(
         otherwise = zeros_from_shapes(
             _set_num_lanes(jax.eval_shape(function, _set_num_lanes(lanes, size)), n)
         )
-    # Pack operands and results as one table per dtype.
     order, count = _active_lane_order(needed, size)
+    if platform().fuses_calls:
+        return _evaluate_in_kernel(function, lanes, otherwise, order, count, size)
+    # Pack operands and results as one table per dtype.
     given, form = pack_tables(lanes)
     results, form_of_results = pack_tables(otherwise)
 
@@ -65,9 +68,7 @@ def evaluate_active_lanes(
         start, results = state
         index = lax.dynamic_slice_in_dim(order, start, size)
         some = [x.at[:, index].get(mode="clip") for x in given]
-        # Evaluated as a branch of its own (materialize.py): fused into the concatenation,
-        # each row of the table would be recomputed.
-        found, _ = pack_tables(materialize_result(function, unpack_tables(some, form)))
+        found, _ = pack_tables(function(unpack_tables(some, form)))
         put = zip(results, found, strict=True)
         return start + size, [r.at[:, index].set(f, mode="drop") for r, f in put]
 
@@ -79,14 +80,67 @@ def evaluate_active_lanes(
     return unpack_tables(results, form_of_results)
 
 
+def _evaluate_in_kernel(
+    function: Callable[[Any], PyTree],
+    lanes: Any,
+    results: PyTree,
+    order: Array,
+    count: Array,
+    size: int,
+) -> PyTree:
+    """Evaluate the lanes in `order` as a kernel of a CPU can: without tables and scatters.
+
+    Starting an operation costs nothing there, so each leaf is gathered by itself, and only the
+    active lanes are read and written.
+    """
+
+    def process_chunk(state: tuple[Array, PyTree]) -> tuple[Array, PyTree]:
+        """Compute one chunk: gather its lanes, evaluate, write the results lane by lane."""
+        start, results = state
+        index = lax.dynamic_slice_in_dim(order, start, size)
+        some = jax.tree.map(lambda x: x.at[..., index].get(mode="clip"), lanes)
+        # Evaluated as a branch of its own (materialize.py), else every write would recompute it.
+        found = materialize_result(function, some)
+
+        def put(k: Array, results: PyTree) -> PyTree:
+            """Write one lane."""
+            at = lax.dynamic_index_in_dim(index, k, keepdims=False)
+
+            def write(result: Array, value: Array) -> Array:
+                lane = lax.dynamic_slice_in_dim(value, k, 1, axis=-1)
+                return lax.dynamic_update_slice_in_dim(result, lane, at, axis=result.ndim - 1)
+
+            return jax.tree.map(write, results, found)
+
+        return start + size, lax.fori_loop(0, jnp.minimum(count - start, size), put, results)
+
+    def has_active_lanes(state: tuple[Array, PyTree]) -> Array:
+        """Return whether active lanes are left."""
+        return state[0] < count
+
+    return lax.while_loop(has_active_lanes, process_chunk, (jnp.int32(0), results))[1]
+
+
 def _active_lane_order(needed: Array, size: int) -> tuple[Array, Array]:
     """Return the indices of the active lanes, padded to whole chunks by n, and their count."""
     n = needed.shape[0]
+    padded = -(-n // size) * size
+    every = jnp.arange(n, dtype=jnp.int32)
+    if platform().fuses_calls:
+        # Lane by lane: lanes that are not active are overwritten by the next one.
+        def offer(lane: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+            count, order = state
+            order = lax.dynamic_update_slice_in_dim(order, lane[None], count, axis=0)
+            here = lax.dynamic_index_in_dim(needed, lane, keepdims=False)
+            return count + here.astype(jnp.int32), order
+
+        start = jnp.int32(0), jnp.zeros(padded + 1, jnp.int32)
+        count, order = lax.fori_loop(jnp.int32(0), jnp.int32(n), offer, start)
+        place = jnp.arange(padded, dtype=jnp.int32)
+        return jnp.where(place < count, order[:padded], n), count
     # Slot of each active lane, by a prefix sum.
     slot = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
-    padded = -(-n // size) * size
     order = jnp.full(padded, n, jnp.int32)
-    every = jnp.arange(n, dtype=jnp.int32)
     order = order.at[jnp.where(needed, slot, padded)].set(every, mode="drop")
     return order, slot[-1] + 1
 

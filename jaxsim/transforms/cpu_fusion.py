@@ -39,19 +39,20 @@ from jaxsim.transforms.tuning import tuning
 _KERNEL_ATTRIBUTES = {"xla_cpu_small_call": "true", "inlineable": "false"}
 _MIN_LIBRARY_SUM = 4096  # length of a sum from which on XLA calls a library
 _LOOP_PRIMITIVES = ("scan", "while")
+_VIEW_PRIMITIVES = ("slice", "squeeze", "reshape")
 
 KERNEL_PRIMITIVES = frozenset(
     # elementwise
     """
-    abs add add_any and acos acosh asin asinh atan atan2 atanh cbrt ceil clamp convert_element_type
-    bitcast_convert_type cos cosh div eq erf exp exp2 expm1 floor ge gt integer_pow is_finite le log
-    log1p logistic lt max min mul ne neg nextafter not or pow rem round rsqrt select_n
+    abs add add_any and acos acosh asin asinh atan atan2 atanh cbrt ceil clamp clz
+    convert_element_type bitcast_convert_type cos cosh div eq erf exp exp2 expm1 floor ge gt integer_pow is_finite le log
+    log1p logistic lt max min mul ne neg nextafter not or population_count pow rem round rsqrt select_n
     shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
     """
     # indexing, reductions, layout
     """
     argmax argmin broadcast broadcast_in_dim concatenate copy copy_p cummax cummin cumsum
-    dot_general dynamic_slice dynamic_update_slice empty2 expand_dims gather iota pad reduce_and
+    dot_general dynamic_slice dynamic_update_slice empty2 expand_dims gather iota pad reduce reduce_and
     reduce_max reduce_min reduce_or reduce_prod reduce_sum reshape rev slice split squeeze stack
     tile transpose unstack
     """
@@ -66,7 +67,7 @@ KERNEL_PRIMITIVES = frozenset(
 
 def fuse_calls(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     """Evaluate a program in fused kernels where kernels can hold its operations."""
-    units = list(_group_equations(program.jaxpr.eqns))
+    units = list(_group_equations(program.jaxpr))
     # Reorder the equations as the units have them, and find when each value is last used.
     jaxpr = program.jaxpr.replace(eqns=[eqn for unit in units for eqn in unit.eqns])
     values = dict(zip(jaxpr.invars, leaves, strict=True))
@@ -104,7 +105,7 @@ class _Unit(NamedTuple):
     evaluate: Callable
 
 
-def _group_equations(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
+def _group_equations(jaxpr: Jaxpr) -> Iterator[_Unit]:
     """Group equations in order, each with the constant-filled arrays that it is the first to use.
 
     A loop updates an array without a copy if the array is created in the same kernel; one from
@@ -112,6 +113,7 @@ def _group_equations(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
     XLA writes them once, in the requested layout. `waiting` holds filled arrays not yet used, and
     `one_number` the variables that are broadcasts of one scalar.
     """
+    arguments = set(jaxpr.invars)
     waiting: dict[Var, JaxprEqn] = {}
     one_number: set[Var] = set()
 
@@ -120,12 +122,17 @@ def _group_equations(eqns: Sequence[JaxprEqn]) -> Iterator[_Unit]:
         found = (waiting.pop(v, None) for v in values if not isinstance(v, Literal))
         return [e for eqn in found if eqn for e in (*dequeue_filled(eqn.invars), eqn)]
 
-    for eqn in eqns:
+    for eqn in jaxpr.eqns:
         # Defer a broadcast of a scalar until its first use.
         of_one = all(isinstance(v, Literal) or v in one_number for v in eqn.invars)
         if eqn.primitive.name in ("broadcast_in_dim", "reshape") and of_one:
             waiting[eqn.outvars[0]] = eqn
             one_number.add(eqn.outvars[0])
+            continue
+        # Defer a part of an argument, too.
+        if eqn.primitive.name in _VIEW_PRIMITIVES and eqn.invars[0] in arguments:
+            waiting[eqn.outvars[0]] = eqn
+            arguments.add(eqn.outvars[0])
             continue
         # Emit the equation together with the deferred arrays that it uses.
         arrays = dequeue_filled(eqn.invars)
@@ -163,10 +170,14 @@ def _pack_units(units: Sequence[_Unit]) -> Iterator[tuple[list[JaxprEqn], Callab
 
 def _evaluator(eqn: JaxprEqn, count: int) -> Callable:
     """Return how an equation of `count` operations is evaluated: opened, in a kernel, or as is."""
-    # Calls and branches larger than a kernel get kernels of their own.
-    if eqn.primitive.name in _SPLIT_PRIMITIVES and count > tuning().max_kernel_operations:
-        return _SPLIT_PRIMITIVES[eqn.primitive.name]
-    return _evaluate_as_kernel if _is_fusible(eqn) else _evaluate_unfused
+    name, fusible = eqn.primitive.name, _is_fusible(eqn)
+    # Calls and branches larger than a kernel get kernels of their own, and so does the body of a
+    # loop that no kernel can hold.
+    if name in _SPLIT_PRIMITIVES and not (fusible and count <= tuning().max_kernel_operations):
+        return _SPLIT_PRIMITIVES[name]
+    if fusible:
+        return _evaluate_as_kernel
+    return _evaluate_loop if name == "while" else _evaluate_unfused
 
 
 def _evaluate_unfused(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
@@ -177,7 +188,12 @@ def _evaluate_unfused(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Arr
 
 def _evaluate_call(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     """Evaluate the body of a large call in kernels of its own."""
-    return _evaluate_single(program, leaves, lambda p, given: fuse_calls(p["jaxpr"], given))
+
+
+    def run(params: dict, given: list[Array]) -> list[Array]:
+        return fuse_calls(params["call_jaxpr" if "call_jaxpr" in params else "jaxpr"], given)
+
+    return _evaluate_single(program, leaves, run)
 
 
 def _evaluate_branch(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
@@ -186,6 +202,25 @@ def _evaluate_branch(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Arra
     def run(params: dict, given: list[Array]) -> list[Array]:
         branches = [partial(fuse_calls, branch) for branch in params["branches"]]
         found: list[Array] = lax.switch(given[0].astype(jnp.int32), branches, given[1:])
+        return found
+
+    return _evaluate_single(program, leaves, run)
+
+
+def _evaluate_loop(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
+    """Evaluate the body of a loop in kernels of its own."""
+
+    def run(params: dict, given: list[Array]) -> list[Array]:
+        of_test, of_body = params["cond_nconsts"], params["body_nconsts"]
+        known, consts = given[:of_test], given[of_test : of_test + of_body]
+
+        def goes_on(state: list[Array]) -> Array:
+            return _evaluate_unfused(params["cond_jaxpr"], [*known, *state])[0]
+
+        def iterate(state: list[Array]) -> list[Array]:
+            return fuse_calls(params["body_jaxpr"], [*consts, *state])
+
+        found: list[Array] = lax.while_loop(goes_on, iterate, given[of_test + of_body :])
         return found
 
     return _evaluate_single(program, leaves, run)
@@ -206,9 +241,10 @@ def _evaluate_single(
 _SPLIT_PRIMITIVES = {
     "jit": _evaluate_call,
     "pjit": _evaluate_call,
+    "custom_jvp_call": _evaluate_call,
     "cond": _evaluate_branch,
 }  # if larger than a kernel
-_SEPARATE_EVALUATORS = (_evaluate_call, _evaluate_branch)
+_SEPARATE_EVALUATORS = (_evaluate_call, _evaluate_branch, _evaluate_loop)
 
 
 def _close_jaxpr(jaxpr: Jaxpr, part: list[JaxprEqn], consts: dict, later: set[Var]) -> ClosedJaxpr:

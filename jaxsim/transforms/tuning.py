@@ -72,8 +72,10 @@ class Tuning:
     max_cluster_elements: int = 16  # [elements] of a cluster of a flex
 
     # Compaction of searches: a lane is a pair of shapes or a ray.
-    search_lanes: int = 128  # [lanes] that are searched at a time
-    table_search_lanes: int = 64  # [lanes] whose tables must fit the cache
+    search_lanes: int = 128  # [lanes] rays that are searched at a time
+    gjk_lanes: int = 16  # [lanes] pairs of shapes in an iteration of GJK, which ends with the last
+    epa_lanes: int = 1  # [lanes] pairs whose polytopes grow together
+    patch_lanes: int = 16  # [lanes] pairs whose flat contact is clipped together
     min_search_lanes: int = 8  # [lanes] that are worth a chunk
     pairs_per_contact: int = 8  # [1] pairs of a world for each lane that finds contacts
     prisms_per_lane: int = 8  # [1] prisms of height fields in a chunk, most of which miss
@@ -85,7 +87,9 @@ class Tuning:
 
 _CPU = Tuning()
 # GPUs and TPUs run wide loops.
-_ACCELERATOR: dict[str, Any] = {"search_lanes": 16384, "table_search_lanes": 16384}
+_ACCELERATOR: dict[str, Any] = dict.fromkeys(
+    ("search_lanes", "gjk_lanes", "epa_lanes", "patch_lanes"), 16384
+)
 
 
 def tuning() -> Tuning:

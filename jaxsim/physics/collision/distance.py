@@ -189,7 +189,7 @@ def _convex_tables(m: Model, meet: QueryTypes) -> Assets:
 
 def _hulls(m: Model, meet: QueryTypes) -> Hulls:
     """Return the convex hulls of meshes."""
-    return replace(hulls(m), searches_all=meet.bare)
+    return replace(hulls(m, drawn=meet.bare), searches_all=meet.bare)
 
 
 def _solids(

@@ -26,6 +26,7 @@ from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.transforms.compaction import add_leading_axes
 from jaxsim.transforms.materialize import materialize_decision, zeros_from_shapes
+from jaxsim.transforms.platform import platform
 
 _MAX_VERTICES = 32  # capacity; a triangulated polytope of n vertices has 2 n - 4 faces
 _MAX_FACES = 2 * _MAX_VERTICES - 4
@@ -263,16 +264,40 @@ def _visible_faces(
     height = p.normal.dot(add_leading_axes(new, p.distance)) - p.distance
     above = height > 2 * eps * scale[None]
     seen = jnp.isfinite(p.distance) & (above | (place == best[None]))
-    follow, whole = _horizon_edges(p.face, seen)
+    if platform().fuses_calls and seen.shape[-1] == 1:
+        leads = _directed_edges_of_one(p.face, seen, 2 * p.vertices[0])
+    else:
+        leads = _directed_edges(p.face, seen)
+    follow, whole = _horizon(leads, seen)
     return ended | ~whole, seen, follow
 
 
-def _horizon_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
+def _horizon(leads: tuple[Array, Array], seen: Array) -> tuple[Array, Array]:
     """Return the horizon, the edges that bound the visible faces.
+
+    Args:
+      leads: bit sets of the edges of visible faces, see `_directed_edges`.
+      seen: visible faces, `[_MAX_FACES, n]`.
 
     Returns:
       For each vertex the next one around the hole, -1 if it is not on it, `[_MAX_VERTICES, n]`; and
       whether there is one hole of at least three edges, as far as the edge count shows.
+    """
+    # An edge whose opposite direction does not occur is on the boundary.
+    out, into = leads
+    once = out & ~into
+    many = lax.population_count(once)
+    next_ = jnp.where(many == 1, (31 - lax.clz(once)).astype(jnp.int32), -1)
+    edges = jnp.sum(many == 1, axis=0)
+    faces = jnp.sum(seen, axis=0)
+    whole = jnp.all(many <= 1, axis=0) & (edges == faces + 2)
+    return next_, whole
+
+
+def _directed_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
+    """Return, for each vertex, the ends of the edges of visible faces that start and end there.
+
+    Each set of vertices is one word of bits, `[_MAX_VERTICES, n]`.
     """
     bit = [jnp.uint32(1) << f.astype(jnp.uint32) for f in face]
     vertex = np.arange(_MAX_VERTICES, dtype=np.int32)[:, None, None]
@@ -281,14 +306,32 @@ def _horizon_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array
         here = seen[None] & (face[k][None] == vertex)
         out = out | jnp.where(here, bit[(k + 1) % 3][None], 0)
         into = into | jnp.where(here, bit[(k + 2) % 3][None], 0)
-    # An edge whose opposite direction does not occur is on the boundary.
-    leads = _or_face_bits(out) & ~_or_face_bits(into)
-    many = lax.population_count(leads)
-    next_ = jnp.where(many == 1, (31 - lax.clz(leads)).astype(jnp.int32), -1)
-    edges = jnp.sum(many == 1, axis=0)
-    faces = jnp.sum(seen, axis=0)
-    whole = jnp.all(many <= 1, axis=0) & (edges == faces + 2)
-    return next_, whole
+    return _or_face_bits(out), _or_face_bits(into)
+
+
+def _directed_edges_of_one(
+    face: tuple[Array, Array, Array], seen: Array, slots: Array
+) -> tuple[Array, Array]:
+    """Return what `_directed_edges` does for one lane, by a loop over the first faces."""
+
+    def add_edges(k: Array, sets: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Add the three edges of a face."""
+        out, into = sets
+        corner = [lax.dynamic_index_in_dim(f, k)[0, 0] for f in face]
+        here = lax.dynamic_index_in_dim(seen, k)[0, 0]
+        bit = [jnp.where(here, jnp.uint32(1) << c.astype(jnp.uint32), 0) for c in corner]
+        for j in range(3):
+            out = _or_word(out, corner[j], bit[(j + 1) % 3])
+            into = _or_word(into, corner[j], bit[(j + 2) % 3])
+        return out, into
+
+    none = jnp.zeros((_MAX_VERTICES, 1), jnp.uint32)
+    return lax.fori_loop(0, jnp.minimum(slots, _MAX_FACES), add_edges, (none, none))
+
+
+def _or_word(words: Array, k: Array, bits: Array) -> Array:
+    """Add bits to one word."""
+    return lax.dynamic_update_index_in_dim(words, lax.dynamic_index_in_dim(words, k) | bits, k, 0)
 
 
 def _or_face_bits(words: Array) -> Array:
@@ -305,12 +348,9 @@ def _close_hole(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Ar
     # Each edge of the hole gets a face; the k-th edge takes the k-th free slot.
     on_rim = (follow >= 0) & grows[None]
     free = seen | ~jnp.isfinite(p.distance)
-    rank_edge = running_sum(on_rim.astype(jnp.int32))
-    rank_free = running_sum(free.astype(jnp.int32))
-    taken = free & (rank_free <= rank_edge[-1:])
-    here = (rank_edge[None] == rank_free[:, None]) & on_rim[None]
-    start = jnp.sum(jnp.where(here, row[None], 0), axis=1, dtype=jnp.int32)
-    end = jnp.sum(jnp.where(here, follow[None], 0), axis=1, dtype=jnp.int32)
+    one_lane = platform().fuses_calls and seen.shape[-1] == 1
+    start, taken = (_assign_edges_of_one if one_lane else _assign_edges)(on_rim, free)
+    end = jnp.take_along_axis(follow, start, axis=0)
 
     def at(index: Array) -> Vec:
         return vertex.y.map(lambda a: jnp.take_along_axis(a, index, axis=0))
@@ -327,6 +367,50 @@ def _close_hole(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Ar
         select_where(taken, normal, p.normal),
         jnp.where(taken, distance, jnp.where(gone, NO_FACE, p.distance)),
     )
+
+
+def _assign_edges(on_rim: Array, free: Array) -> tuple[Array, Array]:
+    """Assign the k-th edge of the hole to the k-th free slot.
+
+    Args:
+      on_rim: an edge of the hole starts at the vertex, `[_MAX_VERTICES, n]`.
+      free: free slots for faces, `[_MAX_FACES, n]`.
+
+    Returns:
+      The vertex where the edge of each slot starts, arbitrary for slots that are not taken; and
+      which slots are taken.
+    """
+    row = np.arange(_MAX_VERTICES, dtype=np.int32)[:, None]
+    rank_edge = running_sum(on_rim.astype(jnp.int32))
+    rank_free = running_sum(free.astype(jnp.int32))
+    taken = free & (rank_free <= rank_edge[-1:])
+    here = (rank_edge[None] == rank_free[:, None]) & on_rim[None]
+    return jnp.sum(jnp.where(here, row[None], 0), axis=1, dtype=jnp.int32), taken
+
+
+def _assign_edges_of_one(on_rim: Array, free: Array) -> tuple[Array, Array]:
+    """Return what `_assign_edges` does for one lane, by a loop over vertices and one over slots."""
+
+    def offer(vertex: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Append a vertex to the list of edges; the next one overwrites it if it has none."""
+        number, listed = state
+        listed = lax.dynamic_update_index_in_dim(listed, vertex[None], number, 0)
+        here = lax.dynamic_index_in_dim(on_rim, vertex)[0, 0]
+        return number + here.astype(jnp.int32), listed
+
+    def assign(slot: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Give the next edge to a slot."""
+        number, start = state
+        edge = lax.dynamic_index_in_dim(listed, jnp.minimum(number, _MAX_VERTICES))
+        start = lax.dynamic_update_index_in_dim(start, edge, slot, 0)
+        return number + lax.dynamic_index_in_dim(free, slot)[0, 0].astype(jnp.int32), start
+
+    spare = jnp.zeros((_MAX_VERTICES + 1, 1), jnp.int32)
+    none, last = jnp.int32(0), (jnp.int32(_MAX_VERTICES), jnp.int32(_MAX_FACES))
+    edges, listed = lax.fori_loop(none, last[0], offer, (none, spare))
+    _, start = lax.fori_loop(none, last[1], assign, (none, jnp.zeros(free.shape, jnp.int32)))
+    place = running_sum(free.astype(jnp.int32))
+    return start, free & (place <= edges)
 
 
 def _corners(p: _Polytope, best: Array) -> Corner:

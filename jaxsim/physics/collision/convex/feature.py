@@ -115,9 +115,9 @@ def solve_feature(set_: Difference, f: Feature, max_iterations: int) -> tuple[Fe
     """
     set_, f = lax.stop_gradient((set_, f))
 
-    def iteration(k: Array, state: tuple[Feature, Corner]) -> tuple[Feature, Corner]:
+    def iteration(state: _Search) -> _Search:
         """Take a Newton step and keep it if it improves the solution."""
-        f, at = state  # at: the support point along the normal
+        k, _, f, at = state
         start = k == 0  # the first iteration only evaluates the feature
         other = select_where(start, f, newton_step(set_, f))
         beyond = set_.farthest(other.normal)
@@ -127,16 +127,34 @@ def solve_feature(set_: Difference, f: Feature, max_iterations: int) -> tuple[Fe
             )
             | start
         )
-        return _add_corner(select_where(better, other, f), beyond, ~start), select_where(
-            better, beyond, at
-        )
+        new, added = _add_corner(select_where(better, other, f), beyond, ~start)
+        return _Search(k + 1, jnp.any(better | added), new, select_where(better, beyond, at))
+
+    def goes_on(state: _Search) -> Array:
+        """Return whether iterations are left, and the last one changed some lane."""
+        return (state.k <= max_iterations) & state.changed
 
     first = jax.tree.map(lambda x: x[0], f.corners)
-    return lax.fori_loop(0, max_iterations + 1, iteration, (f, first))
+    start = _Search(jnp.int32(0), jnp.ones((), bool), f, first)
+    last = lax.while_loop(goes_on, iteration, start)
+    return last.feature, last.beyond
 
 
-def _add_corner(f: Feature, corner: Corner, wanted: Array) -> Feature:
-    """Add a corner to a feature, if it is wanted, new, and fewer than three are used."""
+class _Search(NamedTuple):
+    """State of the iteration over all lanes; `beyond` is the support point along the normal."""
+
+    k: Array
+    changed: Array
+    feature: Feature
+    beyond: Corner
+
+
+def _add_corner(f: Feature, corner: Corner, wanted: Array) -> tuple[Feature, Array]:
+    """Add a corner to a feature, if it is wanted, new, and fewer than three are used.
+
+    Returns:
+      The feature, and whether it has another corner, `[n]`.
+    """
     corners = [jax.tree.map(lambda x, k=k: x[k], f.corners) for k in range(3)]
     new = wanted & f.inside & ~jnp.any(f.flat, axis=0)
     for known in corners:
@@ -145,10 +163,11 @@ def _add_corner(f: Feature, corner: Corner, wanted: Array) -> Feature:
     second, third = new & ~f.needed[0], new & f.needed[0] & ~f.needed[1]
     corners[1] = select_where(second, corner, corners[1])
     corners[2] = select_where(third, corner, corners[2])
-    return f._replace(
+    changed = f._replace(
         corners=jax.tree.map(lambda *x: jnp.stack(x), *corners),
         needed=(f.needed[0] | second, f.needed[1] | third),
     )
+    return changed, second | third
 
 
 class _Worth(NamedTuple):

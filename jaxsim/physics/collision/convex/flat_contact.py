@@ -6,10 +6,12 @@ contact if their angle is small enough. Otherwise the first edge of the first sh
 to a face of the second lies on it, and otherwise the reverse.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.math import Rot, Vec
@@ -24,6 +26,8 @@ from jaxsim.physics.collision.convex.face import (
 from jaxsim.physics.collision.convex.feature import Feature
 from jaxsim.physics.collision.convex.solid import Assets, ConvexShape
 from jaxsim.transforms.compaction import add_leading_axes
+from jaxsim.transforms.materialize import materialize_decision, materialize_result
+from jaxsim.transforms.platform import platform
 
 _MIN_FACE_COSINE = 0.996  # cosine of the largest angle of face-face contact
 MAX_FLAT_EDGE_SINE = 0.0888  # sine of the largest angle of edge-face contact
@@ -96,10 +100,10 @@ def facing_of(assets: Assets, sides: FacingShape, f: Feature) -> Facing:
     """Detect flat contact of two shapes, given the features of their nearest points."""
     # Faces at the nearest points, and their normals in one frame.
     touching = _nearest_features(f)
-    faces = _faces(assets, sides, touching)
+    # Materialized, because all pairs of faces, and of faces and edges, use them.
+    faces = materialize_decision(_faces, assets, sides, touching)
+    normals = materialize_result(_normals, assets, sides, faces)
     known = faces >= 0
-    rot = add_leading_axes(sides.rot, faces)
-    normals = rot @ normal_of(assets, sides.shape, jnp.maximum(faces, 0))
     # Face-face contact, else an edge of the first, else of the second shape on a face of the other.
     first, second, meet = _most_opposed_faces(known, normals)
     face, end, lies = _first_level(assets, sides, touching, known, normals)
@@ -127,23 +131,84 @@ def _nearest_features(f: Feature) -> _Touching:
 
 def _faces(assets: Assets, sides: FacingShape, t: _Touching) -> Array:
     """Return the faces shared by all touching features, `[k, 2, n]`; -1 where there is none."""
-    faces = faces_at(assets, sides.shape, t.first)
+    listed = [
+        materialize_decision(faces_at, assets, sides.shape, feature)
+        for feature in (t.first, t.second, t.third)
+    ]
+    faces = listed[0]
     here = faces >= 0
-    for other in (t.second, t.third):
-        also = faces_at(assets, sides.shape, other)
-        shared = jnp.any(faces[:, None] == also[None], axis=1)
-        here = here & (shared | (other == t.first)[None])
+    for other, also in zip((t.second, t.third), listed[1:], strict=True):
+        here = here & (_is_listed(faces, also) | (other == t.first)[None])
     return jnp.where(here & ~touches_with_side(sides.shape, sides.out)[None], faces, -1)
+
+
+def _normals(assets: Assets, sides: FacingShape, faces: Array) -> Vec:
+    """Return the normals of faces in the frame of the first shape; arbitrary if there is none."""
+    rot = add_leading_axes(sides.rot, faces)
+    return rot @ normal_of(assets, sides.shape, jnp.maximum(faces, 0))
 
 
 def _most_opposed_faces(known: Array, normals: Vec) -> tuple[Array, Array, Array]:
     """Return the most opposed faces of both shapes, and whether they lie on each other, `[n]`."""
-    rows = len(known)
-    cosine = normals[:, None, 0].dot(normals[None, :, 1])
-    cosine = jnp.where(known[:, None, 0] & known[None, :, 1], cosine, 1)
-    cosine = cosine.reshape(rows * rows, -1)
-    best = jnp.argmin(cosine, axis=0).astype(jnp.int32)
-    return best // rows, best % rows, jnp.min(cosine, axis=0) < -_MIN_FACE_COSINE
+
+    def score(one: tuple[Vec, Array], other: tuple[Vec, Array]) -> Array:
+        """Return the cosine of the angle of two faces."""
+        return jnp.where(one[1] & other[1], one[0].dot(other[0]), 1)
+
+    first, second = ((normals[:, k], known[:, k]) for k in range(2))
+    one, other, least = _first_least(score, first, second)
+    return one, other, least < -_MIN_FACE_COSINE
+
+
+def _first_least(
+    score: Callable[[Any, Any], Array], one: Any, other: Any
+) -> tuple[Array, Array, Array]:
+    """Return the rows of two lists with the least score, the first of equal ones, and the score.
+
+    Args:
+      score: of rows of `one` and `other` that broadcast.
+      one, other: lists, `[k, *S]`.
+    """
+    rows = [len(jax.tree.leaves(x)[0]) for x in (one, other)]
+    if not platform().scans:
+        every = score(
+            *(
+                jax.tree.map(lambda a, k=k: jnp.expand_dims(a, k), x)
+                for k, x in ((1, one), (0, other))
+            )
+        )
+        every = every.reshape(rows[0] * rows[1], *every.shape[2:])
+        best = jnp.argmin(every, axis=0).astype(jnp.int32)
+        return best // rows[1], best % rows[1], jnp.min(every, axis=0)
+
+    def offer(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Compare one pair of rows with the best so far, in all lanes."""
+        best, least = state
+        i, j = k // rows[1], k % rows[1]
+        pair = (
+            jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, at, keepdims=False), x)
+            for at, x in ((i, one), (j, other))
+        )
+        now = score(*pair)
+        return jnp.where(now < least, k, best), jnp.minimum(now, least)
+
+    like = jax.eval_shape(score, *(jax.tree.map(lambda a: a[0], x) for x in (one, other)))
+    start = jnp.zeros(like.shape, jnp.int32), jnp.full(like.shape, jnp.inf, like.dtype)
+    best, least = lax.fori_loop(jnp.int32(0), jnp.int32(rows[0] * rows[1]), offer, start)
+    return best // rows[1], best % rows[1], least
+
+
+def _is_listed(items: Array, listed: Array) -> Array:
+    """Return which items `[k, *S]` a list `[j, *S]` contains."""
+    if not platform().scans:
+        return jnp.any(items[:, None] == listed[None], axis=1)
+
+    def compare(j: Array, found: Array) -> Array:
+        """Compare all items with one row of the list."""
+        return found | (items == lax.dynamic_index_in_dim(listed, j))
+
+    none = jnp.zeros(items.shape, bool)
+    return lax.fori_loop(jnp.int32(0), jnp.int32(len(listed)), compare, none)
 
 
 def _first_level(
@@ -155,6 +220,26 @@ def _first_level(
       The index of that face among those of the other shape; the feature at the other end of the
       edge; and whether there is such an edge.
     """
+    ends, along = materialize_result(_edges, assets, sides, t)
+
+    def score(face: tuple[Vec, Array], edge: tuple[Vec, Array]) -> Array:
+        """Return 0 if the edge is in the face: orthogonal to the normal, up to the tolerance."""
+        level = jnp.abs(edge[0].dot(face[0])) < MAX_FLAT_EDGE_SINE
+        return jnp.where(level & face[1] & edge[1], 0.0, 1.0)
+
+    faces = normals[:, ::-1], known[:, ::-1]
+    face, edge, least = _first_least(score, faces, (along, ends >= 0))
+    end = jnp.take_along_axis(ends, edge[None], axis=0)[0]
+    return face, jnp.maximum(end, 0), least == 0
+
+
+def _edges(assets: Assets, sides: FacingShape, t: _Touching) -> tuple[Array, Vec]:
+    """Return the edges at the first touching feature of each shape, `[k, 2, n]`.
+
+    Returns:
+      The features at their other ends, -1 where there is none; and their directions in the frame of
+      the first shape.
+    """
     ends = ends_at(assets, sides.shape, t.first)
     # If two features touch, only the edge between them counts, if there is one.
     between = ends == t.another[None]
@@ -163,19 +248,7 @@ def _first_level(
     out = sides.out.map(lambda x: jnp.broadcast_to(x, ends.shape))
     start = end_of(assets, sides.shape, t.first, sides.out)
     along = end_of(assets, sides.shape, jnp.maximum(ends, 0), out) - start[None]
-    along = add_leading_axes(sides.rot, ends) @ along.normalize()
-
-    # An edge is in the face if it is orthogonal to the normal, up to MAX_FLAT_EDGE_SINE.
-    other, edges = normals[:, ::-1][:, None], along[None]
-    level = (
-        (jnp.abs(edges.dot(other)) < MAX_FLAT_EDGE_SINE)
-        & known[:, ::-1][:, None]
-        & (ends >= 0)[None]
-    )
-    level = level.reshape(-1, *level.shape[2:])
-    first = jnp.argmax(level, axis=0).astype(jnp.int32)
-    end = jnp.take_along_axis(ends, (first % len(ends))[None], axis=0)[0]
-    return first // len(ends), jnp.maximum(end, 0), jnp.any(level, axis=0)
+    return ends, add_leading_axes(sides.rot, ends) @ along.normalize()
 
 
 def _gather_row(table: Array, index: Array) -> Array:

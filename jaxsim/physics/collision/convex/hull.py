@@ -55,12 +55,13 @@ from jaxsim.transforms.tuning import tuning
 
 
 class HullTables(NamedTuple):
-    """Constant integers; ids of polygons and vertices count through all meshes.
+    """Constant integers; ids of polygons count through all meshes, ids of vertices through
+    `_searched_vertices`.
 
     Attributes:
       geom_hull: hull of each geom; for a mesh without one, nhull plus its mesh id; 0 for other
         geoms.
-      vert_adr, vert_num: first vertex of each mesh, and its number of vertices.
+      vert_adr, vert_num: first vertex of each mesh that has no hull, and its number of vertices.
       cell_code, part_adr, pole_u, pole_v, slice_adr, candidate: the support map, hull_* of the
         structure (assets/mesh/support_map.py).
       vertex_faces_adr, vertex_faces_num: address and number of the polygons at each vertex, in the
@@ -96,7 +97,8 @@ class Hulls:
     """The hulls of a model, and its meshes without one.
 
     Attributes:
-      vertex: vertices of all meshes in their frames, `[nmeshvert, *W]` [m].
+      vertex: vertices of hulls, and of meshes that are searched whole, in the frames of the meshes,
+        `[n, *W]` [m].
       normal: outward normals of all polygons, `[nmeshpoly, *W]`.
       tables: constants.
       max_candidates: number of candidates per direction.
@@ -126,29 +128,38 @@ class Hulls:
         return max(_columns(self.vertex), _columns(self.normal))
 
 
-def hulls(m: Model) -> Hulls:
-    """Return the hulls of a model with meshes."""
+def hulls(m: Model, drawn: bool = False) -> Hulls:
+    """Return the hulls of a model with meshes.
+
+    Args:
+      m: the model.
+      drawn: meshes without a hull are searched even if they cannot collide.
+    """
     s = m.structure
-    tables, (around, corners) = jax.tree.map(jnp.asarray, _tables(s)), _max_counts(s)
+    tables, (around, corners) = jax.tree.map(jnp.asarray, _tables(s, drawn)), _max_counts(s)
+    vertex = gather_static(m.mesh_vert, _searched_vertices(s, drawn))
     return Hulls(
-        vertex=m.mesh_vert,
+        vertex=vertex,
         normal=m.mesh_polynormal,
         tables=tables,
         max_candidates=s.nhullmost,
         max_vertex_faces=around,
         max_face_corners=corners,
         nhull=s.nhull,
-        searches_all=bool((geoms_without_hull(s) & collidable_geoms(partial(getattr, s))).any()),
+        searches_all=bool(_searched_geoms(s, drawn).any()),
         climbs=platform().branches or HULLS_MOVED in s,
-        moved=_detect_changed_vertices(m) if platform().branches and s.nhull else None,
+        moved=_detect_changed_vertices(s, vertex, drawn)
+        if platform().branches and s.nhull
+        else None,
     )
 
 
-def _detect_changed_vertices(m: Model) -> Array:
+def _detect_changed_vertices(s: Structure, searched: Vec, drawn: bool) -> Array:
     """Return whether some vertex of a hull differs, in some world, from the loaded model."""
     # Compare each coordinate with the loaded one, up to rounding.
-    vertex, point, tolerance = loaded_hulls(m.structure)
-    now = lax.stop_gradient(gather_static(m.mesh_vert, vertex))
+    vertex, point, tolerance = loaded_hulls(s)
+    place = np.searchsorted(_searched_vertices(s, drawn), vertex)
+    now = lax.stop_gradient(gather_static(searched, place))
     off = [
         jnp.abs(a - column(p, a)) > column(tolerance, a)
         for a, p in zip(now.parts, point.T, strict=True)
@@ -159,6 +170,12 @@ def _detect_changed_vertices(m: Model) -> Array:
 def geoms_without_hull(s: Structure) -> np.ndarray:
     """Return which geoms have a mesh without a hull, `[ngeom]`."""
     return np.isin(s.geom_type, (GeomType.MESH, GeomType.SDF)) & (s.geom_hullid < 0)
+
+
+def _searched_geoms(s: Structure, drawn: bool) -> np.ndarray:
+    """Return which geoms have a mesh all of whose vertices are searched, `[ngeom]`."""
+    bare = geoms_without_hull(s)
+    return bare if drawn else bare & collidable_geoms(partial(getattr, s))
 
 
 def collidable_geoms(field: Callable[[str], np.ndarray]) -> np.ndarray:
@@ -196,7 +213,7 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
       d: directions in the frame of the geom, of any length; for zero any vertex is returned.
 
     Returns:
-      Vertex ids, int32 S: rows of `mesh_vert`.
+      Vertex ids, int32 S: rows of `h.vertex`.
     """
     if not h.searches_all:
         return _farthest_candidate(h, hull, d)
@@ -466,31 +483,48 @@ def _add_axis(x: PyTree) -> PyTree:
 
 
 @cache_by_structure
-def _tables(s: Structure) -> HullTables:
+def _searched_vertices(s: Structure, drawn: bool) -> np.ndarray:
+    """Return the rows of `mesh_vert` that searches read, ascending.
+
+    They are the corners of the hulls, and all vertices of meshes that are searched whole. A mesh
+    that is drawn often has a hundred times as many vertices as its hull.
+    """
+    whole = np.unique(s.geom_dataid[_searched_geoms(s, drawn)])
+    parts = [s.mesh_vertadr[k] + np.arange(s.mesh_vertnum[k]) for k in whole]
+    return np.unique(np.concatenate([s.hull_vertid, _outline_vertices(s), *parts]))
+
+
+def _outline_vertices(s: Structure) -> np.ndarray:
+    """Return the corners of all polygons, one polygon after the other, as rows of `mesh_vert`."""
+    of_polygon = np.repeat(np.arange(s.nmesh), s.mesh_polynum)
+    return s.mesh_polyvert + s.mesh_vertadr[np.repeat(of_polygon, s.mesh_polyvertnum)]
+
+
+@cache_by_structure
+def _tables(s: Structure, drawn: bool) -> HullTables:
     """Return the constant tables of the hulls of a model."""
-    mesh = np.arange(s.nmesh)
-    of_vertex, of_polygon = np.repeat(mesh, s.mesh_vertnum), np.repeat(mesh, s.mesh_polynum)
-    of_corner = np.repeat(of_polygon, s.mesh_polyvertnum)
+    searched = _searched_vertices(s, drawn)
+    of_vertex = np.repeat(np.arange(s.nmesh), s.mesh_vertnum)
     of_entry = np.repeat(of_vertex, s.mesh_polymapnum)
     tables = HullTables(
         geom_hull=np.where(
             geoms_without_hull(s), s.nhull + s.geom_dataid, np.maximum(s.geom_hullid, 0)
         ),
-        vert_adr=s.mesh_vertadr,
+        vert_adr=np.searchsorted(searched, s.mesh_vertadr),
         vert_num=s.mesh_vertnum,
         cell_code=s.hull_cell.ravel(),
         part_adr=s.hull_part,
         pole_u=s.hull_pole[:, 0],
         pole_v=s.hull_pole[:, 1],
         slice_adr=s.hull_slice.ravel(),
-        candidate=s.hull_vertid,
-        vertex_faces_adr=s.mesh_polymapadr,
-        vertex_faces_num=s.mesh_polymapnum,
+        candidate=np.searchsorted(searched, s.hull_vertid),
+        vertex_faces_adr=s.mesh_polymapadr[searched],
+        vertex_faces_num=s.mesh_polymapnum[searched],
         vertex_face=_append_zero(s.mesh_polymap + s.mesh_polyadr[of_entry]),
         vertex_corner=_append_zero(s.mesh_polyplace),
         outline_adr=s.mesh_polyvertadr,
         outline_num=s.mesh_polyvertnum,
-        outline_vertex=s.mesh_polyvert + s.mesh_vertadr[of_corner],
+        outline_vertex=np.searchsorted(searched, _outline_vertices(s)),
         spanning_triple=tuple(s.mesh_polyquad.T),
     )
     return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)

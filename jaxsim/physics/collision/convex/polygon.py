@@ -18,6 +18,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Vec, safe_divide, select_where
+from jaxsim.physics.collision.compact import compact_true
 from jaxsim.transforms.compaction import add_leading_axes
 
 
@@ -76,8 +77,8 @@ def clip_polygon(p: Polygon, origin: Vec, normal: Vec, line: Array, is_clipped: 
     first = jnp.argmax(inside & ~_gather_rows(inside, before), axis=0, keepdims=True).astype(
         jnp.int32
     )
-    last = (first + kept - 1) % whole
-    entry, leave = _gather_rows(before, first), (last + 1) % whole
+    last = _wrap(first + kept - 1, whole)
+    entry, leave = _gather_rows(before, first), _wrap(last + 1, whole)
     # Intersections on the two crossed edges, each computed from its remaining corner.
     stays, goes = jnp.concatenate([last, first]), jnp.concatenate([leave, entry])
     (one, up), (other, down) = (_gather_rows((p.point, height), k) for k in (stays, goes))
@@ -87,13 +88,13 @@ def clip_polygon(p: Polygon, origin: Vec, normal: Vec, line: Array, is_clipped: 
 
     # Cyclic order: the run, the exit, the entry. The list starts with what remains of the edge from
     # the first corner to the second.
-    at_second = jnp.where(inside[1:2], (1 - first) % whole, kept)
+    at_second = jnp.where(inside[1:2], _wrap(1 - first, whole), kept)
     begin = jnp.where(inside[:1], at_second, kept + 1)
-    slot = (row + begin) % (kept + 2)
+    slot = _wrap(row + begin, kept + 2)
     some, is_segment = is_clipped & (kept < number), number == 2
     # If nothing is removed, the list also starts with the second corner.
-    onward = jnp.where(is_clipped & ~is_segment, (row + 1) % whole, row)
-    source = jnp.where(some & ~is_segment, (first + slot) % whole, onward)
+    onward = jnp.where(is_clipped & ~is_segment, _wrap(row + 1, whole), row)
+    source = jnp.where(some & ~is_segment, _wrap(first + slot, whole), onward)
     here = _Corner(*_gather_rows((p.point, p.into, p.out), source))
     # A segment with one end removed has the other end and the intersection.
     leaves = some & jnp.where(is_segment, (row == 1 - first) & (first == 0), slot == kept)
@@ -101,6 +102,12 @@ def clip_polygon(p: Polygon, origin: Vec, normal: Vec, line: Array, is_clipped: 
     point, into, out = select_where(leaves, there, select_where(comes, back, here))
     left = jnp.where(kept > 0, jnp.where(is_segment, 2, kept + 2), 0)
     return Polygon(point, into, out, jnp.where(some, left, number)[0])
+
+
+def _wrap(index: Array, number: Array) -> Array:
+    """Return a cyclic index that is off by at most one round, without an integer division."""
+    index = jnp.where(index < 0, index + number, index)
+    return jnp.where(index >= number, index - number, index)
 
 
 class _Corner(NamedTuple):
@@ -114,9 +121,9 @@ class _Corner(NamedTuple):
 def remove_corners(p: Polygon, gone: Array) -> Polygon:
     """Remove the corners flagged in `gone` `[most, n]`; the order is kept."""
     stays = (_slot_indices(p.out.shape[0]) < p.number[None]) & ~gone
-    order = jnp.argsort(~stays, axis=0, stable=True).astype(jnp.int32)
+    order, number = compact_true(stays, None, len(stays))
     point, into, out = _gather_rows((p.point, p.into, p.out), order)
-    return Polygon(point, into, out, jnp.sum(stays, axis=0, dtype=jnp.int32))
+    return Polygon(point, into, out, number[0])
 
 
 def _slot_indices(capacity: int) -> Array:

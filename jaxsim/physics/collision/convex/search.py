@@ -84,16 +84,22 @@ def search_convex_pairs(
     """
     # Few pairs of a world are in contact.
     t = tuning()
-    size, in_contact = t.search_lanes, len(reach) // t.pairs_per_contact
-    few = min(t.table_search_lanes, max(t.min_search_lanes, in_contact))
+    few = max(t.min_search_lanes, len(reach) // t.pairs_per_contact)
     cutoff = reach + core_radius(lanes.a) + core_radius(lanes.b)
     # GJK on active lanes, EPA on overlapping cores, Newton and patches on lanes within reach.
     approach = functools.partial(_approach, assets)
-    found = evaluate_active_lanes(approach, reach > -NO_CONTACT_DISTANCE / 2, (lanes, cutoff), size)
+    found = evaluate_active_lanes(
+        approach, reach > -NO_CONTACT_DISTANCE / 2, (lanes, cutoff), t.gjk_lanes
+    )
     penetrate = functools.partial(_run_epa, assets)
-    found = evaluate_active_lanes(penetrate, found.near & found.inside, (lanes, found), few, found)
+    overlap = found.near & found.inside
+    normal = found.corners, found.weight, found.normal
+    normal = evaluate_active_lanes(penetrate, overlap, lanes, min(t.epa_lanes, few), normal)
+    found = _Nearest(*normal, found.inside, found.near)
     finish = functools.partial(_solve_contacts, assets, features)
-    at, feature, patch = evaluate_active_lanes(finish, found.near, (lanes, found, reach), few)
+    at, feature, patch = evaluate_active_lanes(
+        finish, found.near, (lanes, found, reach), min(t.patch_lanes, few)
+    )
     return ConvexSearchResult(found.near, at, feature, patch)
 
 
@@ -129,11 +135,10 @@ def _approach(assets: Assets, operands: tuple[Lanes, Array]) -> _Nearest:
     return _Nearest(near.triangle, near.weight, normal, near.inside, ~near.apart)
 
 
-def _run_epa(assets: Assets, operands: tuple[Lanes, _Nearest]) -> _Nearest:
-    """Run EPA."""
-    lanes, found = operands
+def _run_epa(assets: Assets, lanes: Lanes) -> tuple:
+    """Run EPA; return the corners, their weights and the normal."""
     deep = epa_deepest_face(lanes.difference(assets), assets.max_iterations)
-    return found._replace(corners=deep.triangle, weight=deep.weight, normal=deep.normal)
+    return deep.triangle, deep.weight, deep.normal
 
 
 def _solve_contacts(
