@@ -75,7 +75,8 @@ class Tuning:
     search_lanes: int = 128  # [lanes] rays that are searched at a time
     gjk_lanes: int = 16  # [lanes] pairs of shapes in an iteration of GJK, which ends with the last
     epa_lanes: int = 1  # [lanes] pairs whose polytopes grow together
-    patch_lanes: int = 16  # [lanes] pairs whose flat contact is clipped together
+    contact_lanes: int = 16  # [lanes] pairs whose contact points are computed together
+    clip_lanes: int = 4  # [lanes] pairs in flat contact whose faces are clipped together
     min_search_lanes: int = 8  # [lanes] that are worth a chunk
     pairs_per_contact: int = 8  # [1] pairs of a world for each lane that finds contacts
     prisms_per_lane: int = 8  # [1] prisms of height fields in a chunk, most of which miss
@@ -88,7 +89,7 @@ class Tuning:
 _CPU = Tuning()
 # GPUs and TPUs run wide loops.
 _ACCELERATOR: dict[str, Any] = dict.fromkeys(
-    ("search_lanes", "gjk_lanes", "epa_lanes", "patch_lanes"), 16384
+    ("search_lanes", "gjk_lanes", "epa_lanes", "contact_lanes", "clip_lanes"), 16384
 )
 
 

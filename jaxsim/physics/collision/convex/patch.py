@@ -9,6 +9,7 @@ the cutter (polygon.py). At most four points of the result are the contacts.
 differentiable function of the shapes, as intersections of lines in a face.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -38,8 +39,10 @@ from jaxsim.physics.collision.convex.polygon import (
     remove_corners,
 )
 from jaxsim.physics.collision.convex.solid import Assets
-from jaxsim.transforms.compaction import add_leading_axes
+from jaxsim.transforms.compaction import add_leading_axes, evaluate_active_lanes
 from jaxsim.transforms.materialize import materialize_decision, materialize_result
+from jaxsim.transforms.platform import platform
+from jaxsim.transforms.tuning import tuning
 
 MAX_PATCH_POINTS = 4
 
@@ -79,9 +82,35 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
       The selection, and the positions on the subject, `[MAX_PATCH_POINTS, n]`.
     """
     assets = set_.assets
-    # Clip the subject by the sides of the reference face.
     sides = materialize_result(sides_of, set_, f)
     facing = materialize_decision(facing_of, assets, sides, f)
+
+    # Few contacts are flat, and clipping takes longer than all the rest.
+    lanes, clip = _Lanes(sides, facing, reach), partial(_clip, assets)
+    if platform().fuses_calls:
+        found = evaluate_active_lanes(clip, facing.flat, lanes, tuning().clip_lanes)
+    else:
+        found = clip(lanes)
+    count, own, lines, point = found
+    return Patch(count, facing, own, lines, reach), point
+
+
+class _Lanes(NamedTuple):
+    """Operands of the clipping, for compacted lanes."""
+
+    sides: FacingShape
+    facing: Facing
+    reach: Array
+
+
+def _clip(assets: Assets, lanes: _Lanes) -> tuple[Array, Array, Array, Vec]:
+    """Clip the subject by the sides of the reference face.
+
+    Returns:
+      The number of points, the number of lines of the subject, and the lines and positions of the
+      points, as in `patch_of`.
+    """
+    sides, facing, reach = lanes
     cutter, subject = _select_shape(sides, facing.turned), _select_shape(sides, ~facing.turned)
     polygon = _cut_polygon(assets, cutter, subject, facing, reach)
 
@@ -100,7 +129,7 @@ def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
     point, *lines = jax.tree.map(
         lambda x: jnp.take_along_axis(x, corners, axis=0, mode="clip"), chosen
     )
-    return Patch(count, facing, own, jnp.stack(lines), reach), point
+    return count, own, jnp.stack(lines), point
 
 
 def _lone_crossing_twice(

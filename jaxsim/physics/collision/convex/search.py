@@ -98,7 +98,7 @@ def search_convex_pairs(
     found = _Nearest(*normal, found.inside, found.near)
     finish = functools.partial(_solve_contacts, assets, features)
     at, feature, patch = evaluate_active_lanes(
-        finish, found.near, (lanes, found, reach), min(t.patch_lanes, few)
+        finish, found.near, (lanes, found, reach), min(t.contact_lanes, few)
     )
     return ConvexSearchResult(found.near, at, feature, patch)
 
