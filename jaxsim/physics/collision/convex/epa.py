@@ -13,7 +13,7 @@ Vertices and faces have fixed slots, `[_MAX_VERTICES, n]` and `[_MAX_FACES, n]`.
 visible faces lead, minus those from which such edges come.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -265,7 +265,7 @@ def _visible_faces(
     above = height > 2 * eps * scale[None]
     seen = jnp.isfinite(p.distance) & (above | (place == best[None]))
     if platform().fuses_calls and seen.shape[-1] == 1:
-        leads = _directed_edges_of_one(p.face, seen, 2 * p.vertices[0])
+        leads = _directed_edges_of_one(p.face, seen)
     else:
         leads = _directed_edges(p.face, seen)
     follow, whole = _horizon(leads, seen)
@@ -310,28 +310,60 @@ def _directed_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Arra
 
 
 def _directed_edges_of_one(
-    face: tuple[Array, Array, Array], seen: Array, slots: Array
+    face: tuple[Array, Array, Array], seen: Array
 ) -> tuple[Array, Array]:
-    """Return what `_directed_edges` does for one lane, by a loop over the first faces."""
+    """Return what `_directed_edges` does for one lane, by a loop over its visible faces."""
 
-    def add_edges(k: Array, sets: tuple[Array, Array]) -> tuple[Array, Array]:
-        """Add the three edges of a face."""
-        out, into = sets
-        corner = [lax.dynamic_index_in_dim(f, k)[0, 0] for f in face]
-        here = lax.dynamic_index_in_dim(seen, k)[0, 0]
-        bit = [jnp.where(here, jnp.uint32(1) << c.astype(jnp.uint32), 0) for c in corner]
+    def add_edges(state: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
+        """Add the three edges of the first face of the set, and remove the face from the set."""
+        left, out, into = state
+        slot, left = _pop_first(left)
+        corner = [lax.dynamic_index_in_dim(f, slot)[0, 0] for f in face]
+        bit = [jnp.uint32(1) << c.astype(jnp.uint32) for c in corner]
         for j in range(3):
             out = _or_word(out, corner[j], bit[(j + 1) % 3])
             into = _or_word(into, corner[j], bit[(j + 2) % 3])
-        return out, into
+        return left, out, into
 
     none = jnp.zeros((_MAX_VERTICES, 1), jnp.uint32)
-    return lax.fori_loop(0, jnp.minimum(slots, _MAX_FACES), add_edges, (none, none))
+    start = _bit_set(seen), none, none
+    return lax.while_loop(lambda state: ~_is_empty(state[0]), add_edges, start)[1:]
 
 
 def _or_word(words: Array, k: Array, bits: Array) -> Array:
     """Add bits to one word."""
     return lax.dynamic_update_index_in_dim(words, lax.dynamic_index_in_dim(words, k) | bits, k, 0)
+
+
+class _BitSet(NamedTuple):
+    """A set of numbers below 64, as two words of 32 bits."""
+
+    low: Array
+    high: Array
+
+
+def _bit_set(flags: Array) -> _BitSet:
+    """Return the set of the true rows of `[k, 1]`."""
+    bit = (np.uint32(1) << np.arange(64, dtype=np.uint32) % 32)[: len(flags), None]
+    words = jnp.where(flags, bit, np.uint32(0))
+    low, high = words[:32], words[32:]
+    return _BitSet(jnp.sum(low, dtype=jnp.uint32), jnp.sum(high, dtype=jnp.uint32))
+
+
+def _is_empty(s: _BitSet) -> Array:
+    """Return whether a set has no members."""
+    return (s.low | s.high) == 0
+
+
+def _pop_first(s: _BitSet) -> tuple[Array, _BitSet]:
+    """Return the smallest member of a set, and the set without it."""
+    in_low = s.low != 0
+    word = jnp.where(in_low, s.low, s.high)
+    rest = word & (word - 1)
+    last_bit = word ^ rest
+    place = (31 - lax.clz(last_bit)).astype(jnp.int32)
+    left = _BitSet(jnp.where(in_low, rest, s.low), jnp.where(in_low, s.high, rest))
+    return jnp.where(in_low, place, 32 + place), left
 
 
 def _or_face_bits(words: Array) -> Array:
@@ -389,28 +421,24 @@ def _assign_edges(on_rim: Array, free: Array) -> tuple[Array, Array]:
 
 
 def _assign_edges_of_one(on_rim: Array, free: Array) -> tuple[Array, Array]:
-    """Return what `_assign_edges` does for one lane, by a loop over vertices and one over slots."""
+    """Return what `_assign_edges` does for one lane, by a loop over its edges."""
 
-    def offer(vertex: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        """Append a vertex to the list of edges; the next one overwrites it if it has none."""
-        number, listed = state
-        listed = lax.dynamic_update_index_in_dim(listed, vertex[None], number, 0)
-        here = lax.dynamic_index_in_dim(on_rim, vertex)[0, 0]
-        return number + here.astype(jnp.int32), listed
+    def assign(state: tuple[_BitSet, _BitSet, Array, Array]) -> tuple:
+        """Give the first edge to the first free slot, and remove both from their sets."""
+        edges, slots, start, taken = state
+        (edge, edges), (slot, slots) = _pop_first(edges), _pop_first(slots)
+        start = lax.dynamic_update_index_in_dim(start, edge[None], slot, 0)
+        taken = lax.dynamic_update_index_in_dim(taken, jnp.ones(1, bool), slot, 0)
+        return edges, slots, start, taken
 
-    def assign(slot: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        """Give the next edge to a slot."""
-        number, start = state
-        edge = lax.dynamic_index_in_dim(listed, jnp.minimum(number, _MAX_VERTICES))
-        start = lax.dynamic_update_index_in_dim(start, edge, slot, 0)
-        return number + lax.dynamic_index_in_dim(free, slot)[0, 0].astype(jnp.int32), start
-
-    spare = jnp.zeros((_MAX_VERTICES + 1, 1), jnp.int32)
-    none, last = jnp.int32(0), (jnp.int32(_MAX_VERTICES), jnp.int32(_MAX_FACES))
-    edges, listed = lax.fori_loop(none, last[0], offer, (none, spare))
-    _, start = lax.fori_loop(none, last[1], assign, (none, jnp.zeros(free.shape, jnp.int32)))
-    place = running_sum(free.astype(jnp.int32))
-    return start, free & (place <= edges)
+    state = (
+        _bit_set(on_rim),
+        _bit_set(free),
+        jnp.zeros(free.shape, jnp.int32),
+        jnp.zeros(free.shape, bool),
+    )
+    left = lax.while_loop(lambda s: ~_is_empty(s[0]) & ~_is_empty(s[1]), assign, state)
+    return left[2:]
 
 
 def _corners(p: _Polytope, best: Array) -> Corner:
