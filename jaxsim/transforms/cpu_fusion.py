@@ -45,16 +45,17 @@ KERNEL_PRIMITIVES = frozenset(
     # elementwise
     """
     abs add add_any and acos acosh asin asinh atan atan2 atanh cbrt ceil clamp clz
-    convert_element_type bitcast_convert_type cos cosh div eq erf exp exp2 expm1 floor ge gt integer_pow is_finite le log
-    log1p logistic lt max min mul ne neg nextafter not or population_count pow rem round rsqrt select_n
-    shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
+    convert_element_type bitcast_convert_type cos cosh div eq erf exp exp2 expm1 floor ge gt
+    integer_pow is_finite le log log1p logistic lt max min mul ne neg nextafter not or
+    population_count pow rem round rsqrt select_n shift_left shift_right_arithmetic
+    shift_right_logical sign sin sinh sqrt square sub tan tanh xor
     """
     # indexing, reductions, layout
     """
     argmax argmin broadcast broadcast_in_dim concatenate copy copy_p cummax cummin cumsum
-    dot_general dynamic_slice dynamic_update_slice empty2 expand_dims gather iota pad reduce reduce_and
-    reduce_max reduce_min reduce_or reduce_prod reduce_sum reshape rev slice split squeeze stack
-    tile transpose unstack
+    dot_general dynamic_slice dynamic_update_slice empty2 expand_dims gather iota pad reduce
+    reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reshape rev slice split
+    squeeze stack tile transpose unstack
     """
     # calls, control flow, and the primitives of this package
     """
@@ -188,7 +189,6 @@ def _evaluate_unfused(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Arr
 
 def _evaluate_call(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
     """Evaluate the body of a large call in kernels of its own."""
-
 
     def run(params: dict, given: list[Array]) -> list[Array]:
         return fuse_calls(params["call_jaxpr" if "call_jaxpr" in params else "jaxpr"], given)

@@ -65,6 +65,9 @@ class Tuning:
 
     # Selection of contacts and pairs: physics/collision/compact.py.
     min_capacity_by_world: int = 48  # [slots] that a kernel fills world by world, not by a scan
+    pairs_per_chunk: int = (
+        4  # [pairs] that the narrow phase tests at a time, up to the last near one
+    )
     max_counted_slots: int = 256  # [slots] ordered by counting in a kernel, not sorted outside
     max_untested_pairs: int = 16  # [pairs] of geoms for which no broad phase is worth its cost
     max_untested_entries: int = 64  # [entries] of flexes for which none is

@@ -23,12 +23,14 @@ Names: `touch` is the geometry of candidate contacts, `pair` the candidate pair 
 flags those within `reach` = margin + gap.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, gather, gather_static, sum_items
@@ -41,6 +43,7 @@ from jaxsim.physics.collision.candidates.broadphase import may_collide
 from jaxsim.physics.collision.candidates.plan import CollisionLayout, PairGroup
 from jaxsim.physics.collision.compact import compact_ranked, compact_true, select_deepest
 from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds, join_ids
+from jaxsim.physics.collision.convex.solid import Assets
 from jaxsim.physics.collision.flex.broadphase import number_near
 from jaxsim.physics.collision.flex.candidates import flex_narrow_phase
 from jaxsim.physics.collision.flex.item import FlexItems, no_item
@@ -287,6 +290,7 @@ def _group_points(
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
     pair: IdArray = StaticIds.of(group.pairs)
     dropped: jax.Array | int = 0
+    count = None
     # Broad phase, unless every pair fits the budget; unused slots of the budget get a reach of
     # -NO_CONTACT_DISTANCE.
     if group.tests_every_entry:
@@ -304,8 +308,14 @@ def _group_points(
         dropped = jnp.maximum(count - group.budget, 0)
 
     # Narrow phase, evaluated once so that all users agree on which points exist.
-    operands = (a, b) if assets is None else (a, b, assets, reach)
-    touch = materialize_result(group.collider.collide, *operands)
+    if isinstance(assets, Assets):
+        assets = assets.for_types(geom_type for kind in group.kinds for geom_type in kind)
+    if assets is not None:  # such a collider skips unused slots itself
+        touch = materialize_result(group.collider.collide, a, b, assets, reach)
+    elif count is not None and platform().chunks and not is_differentiated():
+        touch = _collide_used_slots(group.collider.collide, a, b, jnp.max(count))
+    else:
+        touch = materialize_result(group.collider.collide, a, b)
     if touch.dropped is not None:
         dropped = dropped + jnp.sum(touch.dropped, axis=0, keepdims=True, dtype=jnp.int32)
         touch = touch._replace(dropped=None)
@@ -319,6 +329,42 @@ def _group_points(
 
     pair = pair.repeated(group.slots)
     return CandidatePoints(jax.tree.map(flat, touch), pair, flat(found)), dropped
+
+
+def _collide_used_slots(
+    collide: Callable, a: PlacedGeoms, b: PlacedGeoms, most: Array
+) -> ContactPoints:
+    """Compute the contacts of pairs in chunks, up to the last used slot of any world.
+
+    Args:
+      collide: narrow-phase function in closed form.
+      a, b: placed geoms, `[n, *W]`.
+      most: largest number of used slots.
+
+    Returns:
+      The contacts, `[k, n, *W]`; those of unused chunks are at NO_CONTACT_DISTANCE.
+    """
+    n = len(a.id)
+    size = min(tuning().pairs_per_chunk, n)
+
+    def collide_chunk(start: Array) -> ContactPoints:
+        """Compute the contacts of one chunk, all arrays in full shape."""
+        some = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, size), (a, b))
+        touch = materialize_result(collide, *some)
+        shape = jnp.broadcast_shapes(*(x.shape for x in jax.tree.leaves(touch)))
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, shape), touch)
+
+    def iterate(state: tuple[Array, ContactPoints]) -> tuple[Array, ContactPoints]:
+        """Write one chunk; the last one overlaps the one before it."""
+        begin, all_ = state
+        start = jnp.minimum(begin, n - size)
+        write = functools.partial(lax.dynamic_update_slice_in_dim, start_index=start, axis=1)
+        return begin + size, jax.tree.map(write, all_, collide_chunk(start))
+
+    one = jax.eval_shape(collide_chunk, most)
+    none = jax.tree.map(lambda x: jnp.zeros((x.shape[0], n, *x.shape[2:]), x.dtype), one)
+    none = none._replace(dist=jnp.full_like(none.dist, NO_CONTACT_DISTANCE))
+    return lax.while_loop(lambda s: s[0] < most, iterate, (jnp.int32(0), none))[1]
 
 
 def joined_points(parts: list[CandidatePoints]) -> CandidatePoints:

@@ -309,9 +309,7 @@ def _directed_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Arra
     return _or_face_bits(out), _or_face_bits(into)
 
 
-def _directed_edges_of_one(
-    face: tuple[Array, Array, Array], seen: Array
-) -> tuple[Array, Array]:
+def _directed_edges_of_one(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
     """Return what `_directed_edges` does for one lane, by a loop over its visible faces."""
 
     def add_edges(state: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxsim.arrays.array import Array
+from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Rot, Vec
 from jaxsim.physics.collision.convex.difference import Difference
 from jaxsim.physics.collision.convex.face import (
@@ -171,12 +171,7 @@ def _first_least(
     """
     rows = [len(jax.tree.leaves(x)[0]) for x in (one, other)]
     if not platform().scans:
-        every = score(
-            *(
-                jax.tree.map(lambda a, k=k: jnp.expand_dims(a, k), x)
-                for k, x in ((1, one), (0, other))
-            )
-        )
+        every = score(*(_insert_axis(x, axis) for x, axis in ((one, 1), (other, 0))))
         every = every.reshape(rows[0] * rows[1], *every.shape[2:])
         best = jnp.argmin(every, axis=0).astype(jnp.int32)
         return best // rows[1], best % rows[1], jnp.min(every, axis=0)
@@ -184,18 +179,23 @@ def _first_least(
     def offer(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         """Compare one pair of rows with the best so far, in all lanes."""
         best, least = state
-        i, j = k // rows[1], k % rows[1]
-        pair = (
-            jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, at, keepdims=False), x)
-            for at, x in ((i, one), (j, other))
-        )
-        now = score(*pair)
+        now = score(_row(one, k // rows[1]), _row(other, k % rows[1]))
         return jnp.where(now < least, k, best), jnp.minimum(now, least)
 
-    like = jax.eval_shape(score, *(jax.tree.map(lambda a: a[0], x) for x in (one, other)))
+    like = jax.eval_shape(score, _row(one, 0), _row(other, 0))
     start = jnp.zeros(like.shape, jnp.int32), jnp.full(like.shape, jnp.inf, like.dtype)
     best, least = lax.fori_loop(jnp.int32(0), jnp.int32(rows[0] * rows[1]), offer, start)
     return best // rows[1], best % rows[1], least
+
+
+def _insert_axis(x: PyTree, axis: int) -> PyTree:
+    """Insert an axis of 1."""
+    return jax.tree.map(lambda a: jnp.expand_dims(a, axis), x)
+
+
+def _row(x: PyTree, k: Array | int) -> PyTree:
+    """Return the k-th row of lists, for a traced index."""
+    return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, k, keepdims=False), x)
 
 
 def _is_listed(items: Array, listed: Array) -> Array:

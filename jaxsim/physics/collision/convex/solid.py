@@ -9,6 +9,7 @@ are lanes: pairs of one or many worlds.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -47,6 +48,11 @@ class Assets:
     max_iterations: int
     patches: bool
     hulls: Hulls | None
+
+    def for_types(self, types: Iterable[int]) -> "Assets":
+        """Return the tables for geoms of some of the types, which make a smaller program."""
+        kinds = tuple(k for k in self.kinds if k in set(types))
+        return replace(self, kinds=kinds, hulls=self.hulls if GeomType.MESH in kinds else None)
 
 
 def convex_assets(m: Model) -> Assets:
