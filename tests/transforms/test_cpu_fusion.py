@@ -136,6 +136,40 @@ def test_a_kernel_holds_products_with_small_tables(axes):
     np.testing.assert_allclose(found, 2 * np.tensordot(table, np.sin(x), 1), rtol=0, atol=1e-13)
 
 
+@pytest.mark.usefixtures("short_kernels")
+def test_the_body_of_a_loop_that_no_kernel_holds_gets_kernels():
+    """A sort is a library's; what surrounds it in the loop is not."""
+
+    def loop(n, x):
+        def body(state):
+            k, x = state
+            return k + 1, jnp.sin(lax.sort(jnp.cos(x) * 3)) + k
+
+        return lax.while_loop(lambda state: state[0] < n, body, (0, x))[1]
+
+    n, x = jnp.asarray(5), jnp.asarray([0.3, -2.0, 1.0])
+    program = jax.make_jaxpr(loop)(n, x)
+    lowered = jax.jit(lambda *a: fuse_calls(program, a)).lower(n, x)
+    assert len(MARKED.findall(main_of(lowered.as_text()))) == 2
+    np.testing.assert_allclose(lowered.compile()(n, x)[0], loop(n, x), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("short_kernels")
+def test_a_kernel_reads_a_part_of_a_large_argument_without_a_copy():
+    """No kernel returns a column of a table of which a later kernel uses a few rows."""
+
+    def few(table, x):
+        column = table[:, 1]
+        x = lax.sort(jnp.sin(x))  # the column is used in the second kernel
+        return column[np.array([3, 5, 9])] + x
+
+    table, x = jnp.arange(3000.0).reshape(1000, 3), jnp.asarray([0.3, -2.0, 1.0])
+    program = jax.make_jaxpr(few)(table, x)
+    lowered = jax.jit(lambda *a: fuse_calls(program, a)).lower(table, x)
+    assert "tensor<1000xf64>" not in main_of(lowered.as_text())
+    np.testing.assert_allclose(lowered.compile()(table, x)[0], few(table, x), rtol=1e-12)
+
+
 def test_large_functions_are_opened():
     def inner(x):
         for _ in range(30):

@@ -61,6 +61,7 @@ class HullTables(NamedTuple):
     Attributes:
       geom_hull: hull of each geom; for a mesh without one, nhull plus its mesh id; 0 for other
         geoms.
+      mesh_row: row of each vertex in `mesh_vert`.
       vert_adr, vert_num: first vertex of each mesh that has no hull, and its number of vertices.
       cell_code, part_adr, pole_u, pole_v, slice_adr, candidate: the support map, hull_* of the
         structure (assets/mesh/support_map.py).
@@ -74,6 +75,7 @@ class HullTables(NamedTuple):
     """
 
     geom_hull: jax.Array
+    mesh_row: jax.Array
     vert_adr: jax.Array
     vert_num: jax.Array
     cell_code: jax.Array
@@ -510,6 +512,7 @@ def _tables(s: Structure, drawn: bool) -> HullTables:
         geom_hull=np.where(
             geoms_without_hull(s), s.nhull + s.geom_dataid, np.maximum(s.geom_hullid, 0)
         ),
+        mesh_row=searched,
         vert_adr=np.searchsorted(searched, s.mesh_vertadr),
         vert_num=s.mesh_vertnum,
         cell_code=s.hull_cell.ravel(),

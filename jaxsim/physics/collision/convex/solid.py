@@ -51,7 +51,8 @@ class Assets:
 
     def for_types(self, types: Iterable[int]) -> "Assets":
         """Return the tables for geoms of some of the types, which make a smaller program."""
-        kinds = tuple(k for k in self.kinds if k in set(types))
+        occurring = set(types)
+        kinds = tuple(k for k in self.kinds if k in occurring)
         return replace(self, kinds=kinds, hulls=self.hulls if GeomType.MESH in kinds else None)
 
 

@@ -37,6 +37,11 @@ ALL = tuple(SHAPES)
 support = jax.jit(hull_support)
 
 
+def mesh_rows(h: Hulls, vertex) -> np.ndarray:
+    """Rows of `mesh_vert` of vertices of hulls."""
+    return np.asarray(h.tables.mesh_row[vertex])
+
+
 def on_borders(rng, n: int) -> np.ndarray:
     """Directions on borders of cells, of their parts, and of faces of the cube."""
     lines = np.arange(-CELLS_PER_EDGE * 8, CELLS_PER_EDGE * 8 + 1) / (CELLS_PER_EDGE * 8)
@@ -74,7 +79,7 @@ def test_no_vertex_is_farther(name, dtype):
     mine = vertices(mj, mesh)
     d = directions(mj, mesh)
     geom = jnp.full(len(d), 1 + mesh, jnp.int32)
-    found = np.asarray(support(h, hull_of(h, geom), Vec(*jnp.asarray(d, dtype).T)))
+    found = mesh_rows(h, support(h, hull_of(h, geom), Vec(*jnp.asarray(d, dtype).T)))
     assert found.dtype == np.int32
     assert np.isin(found, mine).all()
     point = mj.mesh_vert.astype(np.float64)
@@ -117,7 +122,7 @@ def test_faces():
     corners = np.asarray(corners.to_array(2))
     outlines = polygons(mj)
     assert len(corners) == 64
-    for i, v in enumerate(np.asarray(vertex)):
+    for i, v in enumerate(mesh_rows(h, vertex)):
         mesh = np.searchsorted(mj.mesh_vertadr, v, side="right") - 1
         first, number_of = mj.mesh_polymapadr[v], mj.mesh_polymapnum[v]
         at = mj.mesh_polymap[first : first + number_of] + mj.mesh_polyadr[mesh]
@@ -134,9 +139,9 @@ def test_edges():
     mj = oracle(*ALL)
     _, h = loaded(mj)
     vertex, _ = asked(mj, h)
-    ends, faces = (np.asarray(jax.jit(f)(h, vertex)) for f in (hull_ends, hull_faces))
+    ends, faces = mesh_rows(h, jax.jit(hull_ends)(h, vertex)), np.asarray(hull_faces(h, vertex))
     outlines = polygons(mj)
-    for i, v in enumerate(np.asarray(vertex)):
+    for i, v in enumerate(mesh_rows(h, vertex)):
         for end, face in zip(ends[:, i], faces[:, i], strict=True):
             outline = list(outlines[face])
             assert end == outline[outline.index(v) - 1]
@@ -179,7 +184,8 @@ def test_vertices_that_were_moved():
     stretch = np.array([[1.0, 0.5, 1.5], [0.2, 1.0, 1.0], [1.0, 1.0, 1.0]])
     moved = m.replace(mesh_vert=m.mesh_vert[None] * stretch[:, None])
     table = Vec(*jnp.moveaxis(moved.mesh_vert, 0, -1).swapaxes(0, 1))
-    h = replace(hulls(unpack(moved, 0)), vertex=table)
+    h = hulls(unpack(moved, 0))
+    h = replace(h, vertex=table[h.tables.mesh_row])
     rng = np.random.default_rng(1)
     for mesh, name in enumerate(ALL):
         d = Vec(*jnp.asarray(rng.normal(size=(3, 2000, len(stretch)))))
@@ -204,7 +210,7 @@ def test_vertices_carry_derivatives():
 
     jacobian, found = jax.jit(jax.jacrev(height, has_aux=True))(m.mesh_vert)
     expected = np.zeros(jacobian.shape)
-    expected[np.arange(20), found] = np.stack(d.parts, 1)
+    expected[np.arange(20), mesh_rows(h, found)] = np.stack(d.parts, 1)
     np.testing.assert_allclose(jacobian, expected, **SAME)
 
 
@@ -216,7 +222,7 @@ def test_zero_direction_returns_a_vertex():
     d = np.array([[0, 0, 0], [1e300, 0, 0], [0, -1e-300, 0], [np.inf, 0, 0], [np.nan, 0, 1]])
     for mesh in range(mj.nmesh):
         hull = hull_of(h, jnp.full(len(d), 1 + mesh, jnp.int32))
-        found = support(h, hull, Vec(*jnp.asarray(d).T))
+        found = mesh_rows(h, support(h, hull, Vec(*jnp.asarray(d).T)))
         assert np.isin(found[:3], vertices(mj, mesh)).all()
         assert ((found >= 0) & (found < mj.nmeshvert)).all()
 
@@ -252,3 +258,21 @@ def test_tables_stay_with_the_model():
     )
     assert drawn.structure.nhull == drawn.structure.nhullvert == 0
     assert (drawn.structure.geom_hullid == -1).all()
+
+
+def test_tables_hold_what_searches_read():
+    """Not the vertices inside of a hull, nor a mesh that is only drawn, unless it is searched."""
+    rng = np.random.default_rng(0)
+    cloud = " ".join(map(str, rng.normal(size=(300, 3)).ravel()))
+    m = jaxsim.load_model(
+        f"""<mujoco><asset><mesh name="a" vertex="{cloud}" maxhullvert="40"/>
+        <mesh name="b" vertex="{cloud}" scale="2 2 2"/></asset><worldbody>
+        <body><freejoint/><geom type="mesh" mesh="a"/></body>
+        <body><geom type="mesh" mesh="b" contype="0" conaffinity="0"/></body>
+        <geom type="sphere" size=".1"/></worldbody></mujoco>"""
+    )
+    collide, query = (hulls(unpack(m, 0), drawn=drawn) for drawn in (False, True))
+    assert len(collide.vertex.x) <= 40
+    assert (np.asarray(collide.tables.mesh_row) < 300).all()
+    assert set(range(300, 600)) <= set(np.asarray(query.tables.mesh_row).tolist())
+    assert not collide.searches_all and query.searches_all

@@ -215,7 +215,7 @@ def test_the_farthest_vertex_is_that_of_a_search(dtype):
     )
     assert vertex.dtype == jnp.int32
     kinds = set()
-    for g, way, found in zip(geom, d, np.asarray(vertex), strict=True):
+    for g, way, found in zip(geom, d, np.asarray(h.tables.mesh_row[vertex]), strict=True):
         mesh = mj.geom_dataid[g]
         first, number = mj.mesh_vertadr[mesh], mj.mesh_vertnum[mesh]
         reach = mj.mesh_vert[first : first + number] @ way

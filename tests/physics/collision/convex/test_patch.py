@@ -4,8 +4,10 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import pytest
 
 import jaxsim
+from jaxsim.transforms import tuning
 
 # vertices in no particular order, so that faces begin at any corner
 _CUBE = "-1 -1 -1  1 -1 -1  1 1 -1  1 1 1  1 -1 1  -1 1 -1  -1 1 1  -1 -1 1"
@@ -62,3 +64,19 @@ def test_points_of_hulls_equal_the_oracle():
         double += len(expected) == 2 and np.ptp(expected[:, 1:4], axis=0).max() < 1e-9
     assert four > 10
     assert double > 0
+
+
+@pytest.mark.parametrize("lanes", [1, 3, 64])
+def test_contacts_do_not_depend_on_the_lanes_of_a_chunk(lanes):
+    """Searches end together in a chunk; a lane by itself grows its polytope entry by entry."""
+    m = jaxsim.load_model(XML)
+    d, qpos = jaxsim.make_data(m), jnp.asarray(_placements(20))
+    usual = jax.jit(jax.vmap(lambda q: jaxsim.forward(m, d.replace(qpos=q))))(qpos)
+    names = ("gjk_lanes", "epa_lanes", "contact_lanes", "clip_lanes")
+    with tuning.override(**dict.fromkeys(names, lanes)):
+        other = jax.jit(jax.vmap(lambda q: jaxsim.forward(m, d.replace(qpos=q))))(qpos)
+    np.testing.assert_array_equal(usual.ncon, other.ncon)
+    assert int(usual.ncon.min()) > 0
+    for name in ("dist", "pos", "frame"):
+        a, b = getattr(usual.contact, name), getattr(other.contact, name)
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12, err_msg=name)
