@@ -18,7 +18,9 @@ def work(lanes):
     """Leaves of several dtypes and ranks, and a loop whose length depends on the lanes."""
     x, k = lanes["x"], lanes["k"]
     y = jax.lax.while_loop(
-        lambda s: jnp.any(s[0] < k), lambda s: (s[0] + 1, s[1] + (s[0] < k)), (0 * k, x)
+        lambda s: jnp.any(s[0] < k),
+        lambda s: (s[0] + 1, s[1] + (s[0] < k).astype(x.dtype)),
+        (0 * k, x),
     )[1]
     return {"pair": jnp.stack([x, y]), "count": 2 * k, "odd": k % 2 == 1}
 
