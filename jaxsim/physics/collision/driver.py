@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather, gather_static, sum_items
 from jaxsim.arrays.node import node
 from jaxsim.math import Rot, Vec, concat
@@ -284,7 +284,7 @@ def _broad_phase(
 
 
 def _group_points(
-    group: PairGroup, geoms: PlacedGeoms, reach: Array, layout: CollisionLayout, assets: PyTree
+    group: PairGroup, geoms: PlacedGeoms, reach: Array, layout: CollisionLayout, assets: Any
 ) -> tuple:
     """Compute the candidate contacts of a group, and the number of near pairs beyond its budget."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]

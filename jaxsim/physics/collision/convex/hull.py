@@ -493,10 +493,12 @@ def _searched_vertices(s: Structure, drawn: bool) -> np.ndarray:
     """
     whole = np.unique(s.geom_dataid[_searched_geoms(s, drawn)])
     parts = [s.mesh_vertadr[k] + np.arange(s.mesh_vertnum[k]) for k in whole]
-    return np.unique(np.concatenate([s.hull_vertid, _outline_vertices(s), *parts]))
+    hull = np.isin(np.arange(s.nmesh), s.geom_dataid[s.geom_hullid >= 0])
+    of_hull = np.repeat(np.repeat(hull, s.mesh_polynum), s.mesh_polyvertnum)
+    return np.unique(np.concatenate([s.hull_vertid, _outline_vertices(s)[of_hull], *parts]))
 
 
-def _outline_vertices(s: Structure) -> np.ndarray:
+def _outline_vertices(s: Structure) -> Any:
     """Return the corners of all polygons, one polygon after the other, as rows of `mesh_vert`."""
     of_polygon = np.repeat(np.arange(s.nmesh), s.mesh_polynum)
     return s.mesh_polyvert + s.mesh_vertadr[np.repeat(of_polygon, s.mesh_polyvertnum)]
@@ -506,6 +508,8 @@ def _outline_vertices(s: Structure) -> np.ndarray:
 def _tables(s: Structure, drawn: bool) -> HullTables:
     """Return the constant tables of the hulls of a model."""
     searched = _searched_vertices(s, drawn)
+    # Polygons of meshes that are only drawn are not read: any vertex stands for their corners.
+    outline = np.searchsorted(searched, _outline_vertices(s))
     of_vertex = np.repeat(np.arange(s.nmesh), s.mesh_vertnum)
     of_entry = np.repeat(of_vertex, s.mesh_polymapnum)
     tables = HullTables(
@@ -527,7 +531,7 @@ def _tables(s: Structure, drawn: bool) -> HullTables:
         vertex_corner=_append_zero(s.mesh_polyplace),
         outline_adr=s.mesh_polyvertadr,
         outline_num=s.mesh_polyvertnum,
-        outline_vertex=np.searchsorted(searched, _outline_vertices(s)),
+        outline_vertex=np.minimum(outline, max(len(searched) - 1, 0)),
         spanning_triple=tuple(s.mesh_polyquad.T),
     )
     return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)
