@@ -6,8 +6,8 @@
 
 Measurements are runs of `throughput.py`, one JSON file each under `benchmarks/results/`; the page
 is `docs/performance.md`, with a figure. The cost of single features is measured by `features.py`,
-into `features.json`; that of one world that Python steps by `calls.py`, into `calls.json`; on a GPU
-by `gpu.sh`, into `gpu.json`.
+into `features.json`; that of one world that Python steps by `calls.py`, into `calls.json`; robots
+with meshes by `robots.py`, into `robots.json`; on a GPU by `gpu.sh`, into `gpu.json`.
 """
 
 import argparse
@@ -300,9 +300,16 @@ computed in loops, inertias were stored world by world, two sorts of contacts we
 one and the matrix of the pile was stored in tiles."""
 
 MODELS = ("cpu_humanoid", "cpu_quadruped", "cpu_pile")
+SHIPPED = """## Robots with meshes and terrain
+
+Robots of MuJoCo Menagerie and MuJoCo Playground as their makers ship them, with the settings of their files
+(`benchmarks/robots.py`): convex hulls of meshes collide, feet touch height fields."""
+
 SECTIONS = (
     ("## Steps per second", MODELS, speed),
     ("## Compilation", MODELS, programs),
+    (SHIPPED, ("robots",), speed),
+    ("Their programs:", ("robots",), programs),
     (CALLS, ("calls",), calls),
     (GRADIENTS, ("gradient",), gradients),
     (GPU, ("gpu",), gpu),
