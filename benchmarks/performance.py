@@ -302,8 +302,8 @@ one and the matrix of the pile was stored in tiles."""
 MODELS = ("cpu_humanoid", "cpu_quadruped", "cpu_pile")
 SHIPPED = """## Robots with meshes and terrain
 
-Robots of MuJoCo Menagerie and MuJoCo Playground as their makers ship them, with the settings of their files
-(`benchmarks/robots.py`): convex hulls of meshes collide, feet touch height fields."""
+Robots of MuJoCo Menagerie and MuJoCo Playground as their makers ship them, with the settings of
+their files (`benchmarks/robots.py`): convex hulls of meshes collide, feet touch height fields."""
 
 SECTIONS = (
     ("## Steps per second", MODELS, speed),

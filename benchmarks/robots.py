@@ -28,7 +28,7 @@ def main() -> None:
         for engine in args.engines:
             devices = args.devices if engine in SEVERAL else 1
             row = in_process(devices, args.limit, measure, engine, str(path), args)
-            rows[row["model"], engine] = row
+            rows[row["model"], engine] = json.loads(json.dumps(row))  # keys as in the file
             print(line(row), flush=True)
             if args.json:
                 what = {"machine": machine(), "preset": args.preset, "rows": list(rows.values())}
