@@ -22,6 +22,7 @@ from jaxsim.math import Vec, safe_divide, safe_sqrt, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.transforms.materialize import materialize_decision
+from jaxsim.transforms.platform import platform
 
 _MAX_NORMAL_ROTATION = (
     0.3  # largest rotation of the normal in a step; a longer step is discarded [rad]
@@ -132,7 +133,8 @@ def solve_feature(set_: Difference, f: Feature, max_iterations: int) -> tuple[Fe
 
     def goes_on(state: _Search) -> Array:
         """Return whether iterations are left, and the last one changed some lane."""
-        return (state.k <= max_iterations) & state.changed
+        left = state.k <= max_iterations
+        return left & state.changed if platform().branches else left
 
     first = jax.tree.map(lambda x: x[0], f.corners)
     start = _Search(jnp.int32(0), jnp.ones((), bool), f, first)

@@ -508,7 +508,7 @@ def _outline_vertices(s: Structure) -> Any:
 def _tables(s: Structure, drawn: bool) -> HullTables:
     """Return the constant tables of the hulls of a model."""
     searched = _searched_vertices(s, drawn)
-    # Polygons of meshes that are only drawn are not read: any vertex stands for their corners.
+    # Polygons of meshes that are only drawn are not read: their corners may be any vertex.
     outline = np.searchsorted(searched, _outline_vertices(s))
     of_vertex = np.repeat(np.arange(s.nmesh), s.mesh_vertnum)
     of_entry = np.repeat(of_vertex, s.mesh_polymapnum)
