@@ -93,9 +93,9 @@ def search_convex_pairs(
     )
     penetrate = functools.partial(_run_epa, assets)
     overlap = found.near & found.inside
-    normal = found.corners, found.weight, found.normal
-    normal = evaluate_active_lanes(penetrate, overlap, lanes, min(t.epa_lanes, few), normal)
-    found = _Nearest(*normal, found.inside, found.near)
+    apart = found.corners, found.weight, found.normal
+    deepest = evaluate_active_lanes(penetrate, overlap, lanes, min(t.epa_lanes, few), apart)
+    found = _Nearest(*deepest, found.inside, found.near)
     finish = functools.partial(_solve_contacts, assets, features)
     at, feature, patch = evaluate_active_lanes(
         finish, found.near, (lanes, found, reach), min(t.contact_lanes, few)
