@@ -290,19 +290,18 @@ def _group_points(
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
     pair: IdArray = StaticIds.of(group.pairs)
     dropped: jax.Array | int = 0
-    count = None
+    chosen: IdArray = StaticIds.of(np.arange(len(group.pairs)))
+    most = None
     # Broad phase, unless every pair fits the budget; unused slots of the budget get a reach of
     # -NO_CONTACT_DISTANCE.
     if group.tests_every_entry:
-        a, b = gather_static(geoms, geom1), gather_static(geoms, geom2)
         reach = pair.take(reach)
     else:
         mask = _broad_phase(group, geoms, reach, layout)
         every = np.arange(len(group.pairs))
         index, count = compact_true(mask, every, group.budget)
-        near_ones = TracedIds(index)
-        a, b = (near_ones.look_up(geom).take(geoms) for geom in (geom1, geom2))
-        pair = near_ones.look_up(group.pairs)
+        chosen, most = TracedIds(index), jnp.max(count)
+        pair = chosen.look_up(group.pairs)
         filled = column(np.arange(group.budget, dtype=np.int32), count) < count
         reach = jnp.where(filled, pair.take(reach), -NO_CONTACT_DISTANCE)
         dropped = jnp.maximum(count - group.budget, 0)
@@ -310,12 +309,18 @@ def _group_points(
     # Narrow phase, evaluated once so that all users agree on which points exist.
     if isinstance(assets, Assets):
         assets = assets.for_types(geom_type for kind in group.kinds for geom_type in kind)
+    collide = group.collider.collide
+
+    def place(chosen: IdArray) -> tuple[PlacedGeoms, PlacedGeoms]:
+        """Gather the geoms of pairs."""
+        return tuple(chosen.look_up(geom).take(geoms) for geom in (geom1, geom2))
+
     if assets is not None:  # such a collider skips unused slots itself
-        touch = materialize_result(group.collider.collide, a, b, assets, reach)
-    elif count is not None and platform().chunks and not is_differentiated():
-        touch = _collide_used_slots(group.collider.collide, a, b, jnp.max(count))
+        touch = materialize_result(collide, *place(chosen), assets, reach)
+    elif most is not None and platform().chunks and not is_differentiated():
+        touch = _collide_used_slots(lambda some: collide(*place(some)), chosen, most)
     else:
-        touch = materialize_result(group.collider.collide, a, b)
+        touch = materialize_result(collide, *place(chosen))
     if touch.dropped is not None:
         dropped = dropped + jnp.sum(touch.dropped, axis=0, keepdims=True, dtype=jnp.int32)
         touch = touch._replace(dropped=None)
@@ -332,25 +337,26 @@ def _group_points(
 
 
 def _collide_used_slots(
-    collide: Callable, a: PlacedGeoms, b: PlacedGeoms, most: Array
+    collide: Callable[[TracedIds], ContactPoints], chosen: TracedIds, most: Array
 ) -> ContactPoints:
     """Compute the contacts of pairs in chunks, up to the last used slot of any world.
 
     Args:
-      collide: narrow-phase function in closed form.
-      a, b: placed geoms, `[n, *W]`.
+      collide: gathers the geoms of pairs and computes their contacts in closed form.
+      chosen: the pairs in the slots, `[n, *W]`.
       most: largest number of used slots.
 
     Returns:
       The contacts, `[k, n, *W]`; those of unused chunks are at NO_CONTACT_DISTANCE.
     """
-    n = len(a.id)
+    n = len(chosen.id)
     size = min(tuning().pairs_per_chunk, n)
 
     def collide_chunk(start: Array) -> ContactPoints:
         """Compute the contacts of one chunk, all arrays in full shape."""
-        some = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, size), (a, b))
-        touch = materialize_result(collide, *some)
+        touch = materialize_result(
+            lambda ids: collide(TracedIds(ids)), lax.dynamic_slice_in_dim(chosen.id, start, size)
+        )
         shape = jnp.broadcast_shapes(*(x.shape for x in jax.tree.leaves(touch)))
         return jax.tree.map(lambda x: jnp.broadcast_to(x, shape), touch)
 

@@ -8,14 +8,17 @@ is never rejected.
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from jaxsim.arrays.array import Array
+from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
 from jaxsim.physics.collision.shape import PlacedGeoms
+from jaxsim.transforms.platform import platform
 
 
 def may_collide(
@@ -39,11 +42,53 @@ def may_collide(
       bool `[n, *W]`.
     """
     # Replace types without a closed-form support width by their bounding boxes.
-    a, b = gather_static(geoms, geom1), gather_static(geoms, geom2)
+    first, second = geoms, geoms
     if kind is None:
-        a, b, kind = _bounding_box(a), _bounding_box(b), (GeomType.BOX, GeomType.BOX)
+        first = second = _bounding_box(geoms)
+        kind = GeomType.BOX, GeomType.BOX
     elif kind[1] not in EXTENT_FUNCTIONS:
-        b, kind = _bounding_box(b), (kind[0], GeomType.BOX)
+        second, kind = _bounding_box(geoms), (kind[0], GeomType.BOX)
+    if platform().fuses_calls and reach.ndim == 2 and kind[0] != GeomType.PLANE:
+        return _test_one_by_one(kind, first, second, geom1, geom2, reach)
+    return _may_overlap(kind, gather_static(first, geom1), gather_static(second, geom2), reach)
+
+
+def _test_one_by_one(
+    kind: tuple[int, int],
+    first: PlacedGeoms,
+    second: PlacedGeoms,
+    geom1: np.ndarray,
+    geom2: np.ndarray,
+    reach: Array,
+) -> Array:
+    """Test pair by pair, by bounding spheres first: few pairs get further in any world."""
+    first, second, reach = lax.stop_gradient((first, second, reach))
+    ids = jnp.asarray(geom1, jnp.int32), jnp.asarray(geom2, jnp.int32)
+    # Geoms with their radii; ids would only be gathered.
+    sides = [
+        (g._replace(id=None, box=None), RADIUS_FUNCTIONS[k](g.size))
+        for g, k in zip((first, second), kind, strict=True)
+    ]
+
+    def row(x: PyTree, k: Array) -> PyTree:
+        return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, k, keepdims=False), x)
+
+    def test(k: Array, passed: Array) -> Array:
+        """Test one pair in all worlds."""
+        (a, radius1), (b, radius2) = (row(x, row(i, k)) for x, i in zip(sides, ids, strict=True))
+        limit = row(reach, k)
+        offset, far = b.pos - a.pos, radius1 + radius2 + limit
+        near = (offset.dot(offset) <= far * far) & (far >= 0)
+        near = lax.cond(jnp.any(near), lambda: near & _may_overlap(kind, a, b, limit), lambda: near)
+        return lax.dynamic_update_index_in_dim(passed, near, k, 0)
+
+    worlds = jnp.broadcast_shapes(reach.shape[1:], first.pos.x.shape[1:], second.pos.x.shape[1:])
+    none = jnp.zeros((len(geom1), *worlds), bool)
+    return lax.fori_loop(jnp.int32(0), jnp.int32(len(geom1)), test, none)
+
+
+def _may_overlap(kind: tuple[int, int], a: PlacedGeoms, b: PlacedGeoms, reach: Array) -> Array:
+    """Return whether no separating axis is found; both geoms have arrays of one shape."""
     offset = b.pos - a.pos
     # Against a plane the only separating axis is its normal.
     if kind[0] == GeomType.PLANE:
@@ -53,7 +98,7 @@ def may_collide(
     # Separating axes: the line between the centers, and the face normals of boxes.
     lines = [(offset, offset.norm())]
     lines += [(axis, 1.0) for g, k in zip((a, b), kind, strict=True) for axis in _normals(g, k)]
-    passed = jnp.ones_like(reach, bool)
+    passed = jnp.ones(jnp.broadcast_shapes(reach.shape, offset.x.shape), bool)
     # Conservative test: the pair is near unless the projections on some axis are separate.
     for line, length in lines:  # both sides are scaled by the length of the axis, which may be zero
         gap = jnp.abs(line.dot(offset))
@@ -102,4 +147,13 @@ EXTENT_FUNCTIONS: dict[int, Callable] = {
     GeomType.ELLIPSOID: _ellipsoid,
     GeomType.CYLINDER: _capsule_support,
     GeomType.BOX: _box,
+}
+
+# radius of a sphere around the center that contains the geom
+RADIUS_FUNCTIONS: dict[int, Callable] = {
+    GeomType.SPHERE: lambda size: size.x,
+    GeomType.CAPSULE: lambda size: size.x + size.y,
+    GeomType.ELLIPSOID: lambda size: jnp.maximum(jnp.maximum(size.x, size.y), size.z),
+    GeomType.CYLINDER: lambda size: size.x + size.y,
+    GeomType.BOX: lambda size: size.norm(),
 }
