@@ -291,7 +291,7 @@ def _group_points(
     pair: IdArray = StaticIds.of(group.pairs)
     dropped: jax.Array | int = 0
     chosen: IdArray = StaticIds.of(np.arange(len(group.pairs)))
-    most = None
+    most = jnp.int32(len(group.pairs))
     # Broad phase, unless every pair fits the budget; unused slots of the budget get a reach of
     # -NO_CONTACT_DISTANCE.
     if group.tests_every_entry:
@@ -313,11 +313,11 @@ def _group_points(
 
     def place(chosen: IdArray) -> tuple[PlacedGeoms, PlacedGeoms]:
         """Gather the geoms of pairs."""
-        return tuple(chosen.look_up(geom).take(geoms) for geom in (geom1, geom2))
+        return chosen.look_up(geom1).take(geoms), chosen.look_up(geom2).take(geoms)
 
     if assets is not None:  # such a collider skips unused slots itself
         touch = materialize_result(collide, *place(chosen), assets, reach)
-    elif most is not None and platform().chunks and not is_differentiated():
+    elif isinstance(chosen, TracedIds) and platform().chunks and not is_differentiated():
         touch = _collide_used_slots(lambda some: collide(*place(some)), chosen, most)
     else:
         touch = materialize_result(collide, *place(chosen))

@@ -64,11 +64,7 @@ def _test_one_by_one(
     """Test pair by pair, by bounding spheres first: few pairs get further in any world."""
     first, second, reach = lax.stop_gradient((first, second, reach))
     ids = jnp.asarray(geom1, jnp.int32), jnp.asarray(geom2, jnp.int32)
-    # Geoms with their radii; ids would only be gathered.
-    sides = [
-        (g._replace(id=None, box=None), RADIUS_FUNCTIONS[k](g.size))
-        for g, k in zip((first, second), kind, strict=True)
-    ]
+    sides = [(g, RADIUS_FUNCTIONS[k](g.size)) for g, k in zip((first, second), kind, strict=True)]
 
     def row(x: PyTree, k: Array) -> PyTree:
         return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, k, keepdims=False), x)
