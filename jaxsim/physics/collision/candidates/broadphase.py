@@ -3,7 +3,7 @@
 Two convex geoms are separated if their projections on some axis are. The axes tested are the line
 between the centers and the face normals of boxes; against a plane, its normal. The support width of
 a geom along an axis is known in closed form for each type (`EXTENT_FUNCTIONS`). A pair that touches
-is never rejected.
+is never rejected. In kernels of a CPU pairs are tested one by one, by their bounding spheres first.
 """
 
 from collections.abc import Callable
