@@ -17,8 +17,8 @@ candidate contacts skips 5 (`packed` is false): then all ids are constants (`Sta
 contact_ids.py) and every candidate contact keeps its own slot. Otherwise each world chooses its
 pairs and contacts (`TracedIds`). What exceeds a budget or the capacity is dropped and counted
 (`dropped`): of pairs the last ones, of contacts those that are least deep.
-On a CPU time follows what is near: the broad phase rejects most pairs by bounding spheres, colliders
-in closed form process slots in chunks up to the last used one, searches only the used ones.
+On a CPU time follows what is near: the broad phase rejects most pairs by bounding spheres,
+colliders in closed form process slots in chunks up to the last used one, searches the used ones.
 docs/developer/capacities.md lists where the lengths are decided.
 
 Names: `touch` is the geometry of candidate contacts, `pair` the candidate pair of each, and `found`
