@@ -22,7 +22,7 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 # of a step: equations of the program as traced, and instructions as given to the compiler
 SIZES = {
     "cartpole": (4606, 7157),
-    "humanoid": (10277, 16145),  # pairs one by one, by their spheres first: candidates/broadphase.py
+    "humanoid": (10277, 16145),  # pairs are tested one by one: candidates/broadphase.py
     "pile": (10714, 16911),
     "quadruped": (7967, 13090),
     "walker": (5642, 9785),  # pivots, of a body with several slides: body/singular_inertia.py
