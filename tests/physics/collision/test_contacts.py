@@ -12,7 +12,7 @@ from states import stack
 from tolerance import CONTACT, ROUNDING
 
 import jaxsim
-from jaxsim.enums import WarningType
+from jaxsim.enums import GeomType, WarningType
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.model.data import NO_CONTACT_DISTANCE
@@ -277,14 +277,46 @@ def test_the_cheap_test_fails_no_touching_pair():
                 g1, g2 = pairs.geom1[group.pairs], pairs.geom2[group.pairs]
                 reach = jnp.full(len(g1), 0.12)  # more than any margin and gap here
                 is_near = np.asarray(may_collide(group.kinds[0], geoms, g1, g2, reach))
-                # Worlds together are tested pair by pair, by bounding spheres first.
-                worlds, together = jax.tree.map(lambda a: a[..., None], (geoms, reach))
-                one_by_one = may_collide(group.kinds[0], worlds, g1, g2, together)[:, 0]
-                assert not (one_by_one & ~is_near).any()
-                far = {
-                    p for p, n in zip(zip(g1, g2, strict=True), one_by_one, strict=True) if not n
-                }
+                far = {p for p, n in zip(zip(g1, g2, strict=True), is_near, strict=True) if not n}
                 assert not touching & {(int(a), int(b)) for a, b in far}
+
+
+def test_worlds_together_are_tested_pair_by_pair():
+    """By bounding spheres first: no more is near than by separating axes, and all that touches."""
+    mj = _heap(0)
+    states = _states(mj, 20)
+    plan = collision_layout(put_model(mj))
+
+    def stacked(name: str) -> jax.Array:
+        """Components of a field, `[3 or 9, ngeom, worlds]`."""
+        return jnp.asarray(np.stack([getattr(state, name) for state in states], -1).swapaxes(0, 1))
+
+    geoms = PlacedGeoms(
+        Vec(*stacked("geom_xpos")),
+        Rot(*stacked("geom_xmat")),
+        Vec(*jnp.asarray(mj.geom_size).T[..., None]),
+        jnp.arange(mj.ngeom)[:, None],
+    )
+    touching = [set(map(tuple, state.contact.geom.tolist())) for state in states]
+    tested = 0
+    for group in plan.groups:
+        if group.kinds[0][0] == GeomType.PLANE:
+            continue
+        g1, g2 = (g[group.pairs] for g in (plan.pairs.geom1, plan.pairs.geom2))
+        reach = jnp.full((len(g1), len(states)), 0.12)
+
+        def near(geoms, reach, kind=group.kinds[0], g1=g1, g2=g2):
+            return may_collide(kind, geoms, g1, g2, reach)
+
+        one_by_one = np.asarray(jax.jit(near)(geoms, reach))
+        with jaxsim.for_platform("cuda", kernels=False):
+            by_axes = np.asarray(jax.jit(near)(geoms, reach))
+        assert not (one_by_one & ~by_axes).any()
+        for world, touch in enumerate(touching):
+            far = zip(*(g[~one_by_one[:, world]].tolist() for g in (g1, g2)), strict=True)
+            assert not touch & set(far)
+        tested += one_by_one.size
+    assert tested > 100
 
 
 def test_a_lying_cylinder_has_one_lower_end():
