@@ -74,7 +74,7 @@ def test_contacts_do_not_depend_on_the_lanes_of_a_chunk(lanes):
 
     def touch(q):
         """The first stages of one world."""
-        found = jaxsim.stages.collision(m, jaxsim.stages.kinematics(m, d.replace(qpos=q)))
+        found = jaxsim.stages.fwd_position(m, d.replace(qpos=q))
         return found.contact, found.ncon
 
     usual, number = jax.jit(jax.vmap(touch))(qpos)
