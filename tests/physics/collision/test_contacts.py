@@ -282,7 +282,7 @@ def test_the_cheap_test_fails_no_touching_pair():
 
 
 def test_worlds_together_are_tested_pair_by_pair():
-    """By bounding spheres first: no more is near than by separating axes, and all that touches."""
+    """Near are what touches, and no pairs that separating axes reject."""
     mj = _heap(0)
     states = _states(mj, 20)
     plan = collision_layout(put_model(mj))
