@@ -10,7 +10,8 @@ which four are active, in chunks of three:
     chunk 0    gather lanes 1 4 5, evaluate, scatter to lanes 1 4 5
     chunk 1    gather lanes 8 9 9, evaluate, scatter to lane 8; lane n is dropped
 
-While lanes are gathered and scattered, their leaves are packed as rows of one table per dtype, so
+In kernels of a CPU each leaf is gathered by itself and results are written lane by lane, so that
+one kernel holds the whole search. Elsewhere leaves are packed as rows of one table per dtype, so
 that each chunk takes one gather and one scatter, however many leaves a lane has.
 """
 

@@ -17,9 +17,11 @@ operations run between the kernels. Where XLA does not know the metadata it has 
     parts        [b]           [c]         [a, d, e]                       _pack_units
     program      kernel(x): b  cholesky b  kernel(c, x): e                 _close_jaxpr
 
-A filled array moves to its first use. A part returns the values that later parts use. A call or a
-branch that is larger than a kernel is opened, and partitioned in the same way; a part of fewer than
-`min_kernel_operations` operations is not worth a kernel.
+A filled array moves to its first use, and so does a part of an argument: else a kernel would copy
+a column of a large table for a later one. A part returns the values that later parts use. A call or
+a branch that is larger than a kernel, and the body of a loop that no kernel can hold, is opened and
+partitioned in the same way; a part of fewer than `min_kernel_operations` operations is not worth a
+kernel.
 """
 
 import math
@@ -188,7 +190,7 @@ def _evaluate_unfused(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Arr
 
 
 def _evaluate_call(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
-    """Evaluate the body of a large call in kernels of its own."""
+    """Evaluate the body of a call in kernels of its own."""
 
     def run(params: dict, given: list[Array]) -> list[Array]:
         return fuse_calls(params["call_jaxpr" if "call_jaxpr" in params else "jaxpr"], given)
@@ -243,7 +245,7 @@ _SPLIT_PRIMITIVES = {
     "pjit": _evaluate_call,
     "custom_jvp_call": _evaluate_call,
     "cond": _evaluate_branch,
-}  # if larger than a kernel
+}  # if larger than a kernel, or if none can hold it
 _SEPARATE_EVALUATORS = (_evaluate_call, _evaluate_branch, _evaluate_loop)
 
 

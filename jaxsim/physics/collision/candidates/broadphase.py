@@ -65,6 +65,7 @@ def _test_one_by_one(
     first, second, reach = lax.stop_gradient((first, second, reach))
     ids = jnp.asarray(geom1, jnp.int32), jnp.asarray(geom2, jnp.int32)
     sides = [(g, RADIUS_FUNCTIONS[k](g.size)) for g, k in zip((first, second), kind, strict=True)]
+    slack = 1 + 16 * float(jnp.finfo(reach.dtype).eps)  # rounding must not reject pairs that touch
 
     def row(x: PyTree, k: Array) -> PyTree:
         return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, k, keepdims=False), x)
@@ -74,7 +75,7 @@ def _test_one_by_one(
         (a, radius1), (b, radius2) = (row(x, row(i, k)) for x, i in zip(sides, ids, strict=True))
         limit = row(reach, k)
         offset, far = b.pos - a.pos, radius1 + radius2 + limit
-        near = (offset.dot(offset) <= far * far) & (far >= 0)
+        near = (offset.dot(offset) <= slack * far * far) & (far >= 0)
         near = lax.cond(jnp.any(near), lambda: near & _may_overlap(kind, a, b, limit), lambda: near)
         return lax.dynamic_update_index_in_dim(passed, near, k, 0)
 

@@ -10,7 +10,8 @@ origin: plane distances are signed, and the polytope first grows to enclose the 
 
 Vertices and faces have fixed slots, `[_MAX_VERTICES, n]` and `[_MAX_FACES, n]`. The horizon
 (boundary of the hole) is found with bit sets: for each vertex the set of vertices to which edges of
-visible faces lead, minus those from which such edges come.
+visible faces lead, minus those from which such edges come. Many lanes do this by comparing all
+vertices with all faces; a single lane in a kernel of a CPU visits its visible faces only.
 """
 
 from typing import Any, NamedTuple
