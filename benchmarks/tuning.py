@@ -258,7 +258,6 @@ MEASUREMENTS = {
     ),
     "ipc_rows_per_chunk": Choice(programs.shell_in_ipc, (4, 16, 32, 64)),
     # Selection of contacts and pairs.
-    "min_capacity_by_world": Threshold(programs.compaction, (16, 32, 48, 64, 96)),
     "pairs_per_chunk": Choice(lambda: programs.pairs(45), (1, 2, 4, 8, 16)),
     "max_counted_slots": Threshold(programs.order, (64, 128, 256, 512)),
     "max_untested_pairs": Threshold(
@@ -280,12 +279,13 @@ MEASUREMENTS = {
     ),
     # Compaction of searches.
     "search_lanes": Choice(programs.rays, (32, 64, 128, 256, 512)),
-    "gjk_lanes": Choice(programs.convex, (4, 8, 16, 32, 128)),
+    "pair_lanes": Choice(programs.hulls, (8, 16, 32, 64, 128)),
+    "gjk_lanes": Choice(programs.convex, (1, 4, 8, 16, 32, 128)),
     "epa_lanes": Choice(programs.hulls, (1, 2, 4, 16, 64)),
     "contact_lanes": Choice(programs.hulls, (1, 4, 8, 16, 64)),
     "clip_lanes": Choice(programs.hulls, (1, 4, 8, 16)),
-    "min_search_lanes": Choice(lambda: programs.convex(6, worlds=1), (2, 4, 8, 16)),
-    "pairs_per_contact": Choice(programs.convex, (2, 4, 8, 16)),
+    "min_search_lanes": Choice(lambda: programs.convex(6, worlds=1), (2, 4, 8, 16), platform="gpu"),
+    "pairs_per_contact": Choice(programs.convex, (2, 4, 8, 16), platform="gpu"),
     "prisms_per_lane": Choice(programs.hills, (2, 4, 8, 16)),
     "hull_vertices_per_chunk": Choice(programs.bare_mesh, (16, 32, 64, 128)),
     "ray_pairs_per_lane": Choice(programs.rays, (16, 64, 256, 1024)),

@@ -25,7 +25,7 @@ from jaxsim.linalg.cholesky import solve_spd
 from jaxsim.linalg.dense import Dense
 from jaxsim.linalg.skyline import Skyline
 from jaxsim.physics.body.tree_sums import subtree_sums
-from jaxsim.physics.collision.compact import compact_true, sort_by_rank
+from jaxsim.physics.collision.compact import sort_by_rank
 from jaxsim.physics.constraint.rows import ConstraintBlocks
 from jaxsim.physics.solver.problem import ConstraintProblem
 from jaxsim.transforms.primitive import PhysicsCall
@@ -220,11 +220,6 @@ def shell_in_ipc() -> Program:
 # Selection and collision.
 
 
-def compaction(size: int) -> Program:
-    mask = jnp.asarray(np.random.default_rng(0).random((4 * size, WORLDS)) < 0.1)
-    return in_kernels(lambda mask: compact_true(mask, None, size)[0], mask)
-
-
 def order(size: int) -> Program:
     rng = np.random.default_rng(0)
     rank = rng.permuted(np.tile(np.arange(size, dtype=np.int32)[:, None], WORLDS), axis=0)
@@ -341,7 +336,7 @@ def rays(geoms: int = 300, number: int = 1000) -> Program:
     m = jaxsim.load_model(spheres(geoms))
     way = numbers(number, 3)
     start = jnp.asarray([[0.0, 0.0, 2.0]]) + 0 * way
-    return Program(jaxsim.ray, (m, jaxsim.make_data(m), start, way))
+    return Program(jaxsim.support.ray, (m, jaxsim.make_data(m), start, way))
 
 
 def picture() -> Program:

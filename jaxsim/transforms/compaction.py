@@ -15,6 +15,7 @@ one kernel holds the whole search. Elsewhere leaves are packed as rows of one ta
 that each chunk takes one gather and one scatter, however many leaves a lane has.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -120,6 +121,63 @@ def _evaluate_in_kernel(
         return state[0] < count
 
     return lax.while_loop(has_active_lanes, process_chunk, (jnp.int32(0), results))[1]
+
+
+def evaluate_used_slots(
+    function: Callable[[Any], PyTree],
+    slots: Any,
+    used: Array,
+    size: int,
+    *,
+    otherwise: PyTree | None = None,
+    axis: int = 0,
+) -> PyTree:
+    """Evaluate `function` on the first slots of all worlds, chunk by chunk up to the last used one.
+
+    Args:
+      function: elementwise over slots.
+      slots: operands, `[n, *W]`.
+      used: the largest number of used slots of any world.
+      size: slots per chunk.
+      otherwise: the result of slots in chunks that are not evaluated, with one slot that stands
+        for all; zeros by default.
+      axis: the axis of the results that counts slots.
+
+    Returns:
+      `[..., n, *W]`, with all axes of worlds.
+    """
+    n = len(jax.tree.leaves(slots)[0])
+    size = min(size, n)
+
+    def evaluate(slots: Any) -> PyTree:
+        """Evaluate some slots, with all results in full shape."""
+        found = materialize_result(function, slots)
+        worlds = jnp.broadcast_shapes(*(x.shape[axis + 1 :] for x in jax.tree.leaves(found)))
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (*x.shape[: axis + 1], *worlds)), found)
+
+    def process_chunk(state: tuple[Array, PyTree]) -> tuple[Array, PyTree]:
+        """Evaluate and write one chunk; the last one overlaps the one before it."""
+        begin, results = state
+        start = jnp.minimum(begin, n - size)
+        some = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, size), slots)
+        write = functools.partial(lax.dynamic_update_slice_in_dim, start_index=start, axis=axis)
+        return begin + size, jax.tree.map(write, results, evaluate(some))
+
+    def has_used_slots(state: tuple[Array, PyTree]) -> Array:
+        """Return whether used slots are left."""
+        return state[0] < used
+
+    one = jax.eval_shape(evaluate, jax.tree.map(lambda x: x[:1], slots))
+    if otherwise is None:
+        otherwise = zeros_from_shapes(one)
+
+    def fill(x: Array, like: jax.ShapeDtypeStruct) -> Array:
+        """Return the result of all slots."""
+        shape = like.shape
+        return jnp.broadcast_to(x, (*shape[:axis], n, *shape[axis + 1 :]))
+
+    results = jax.tree.map(fill, otherwise, one)
+    return lax.while_loop(has_used_slots, process_chunk, (jnp.int32(0), results))[1]
 
 
 def _active_lane_order(needed: Array, size: int) -> tuple[Array, Array]:

@@ -64,10 +64,7 @@ class Tuning:
     ipc_rows_per_chunk: int = 32  # [rows] of an iteration over the rows of one world with flag ipc
 
     # Selection of contacts and pairs: physics/collision/compact.py.
-    min_capacity_by_world: int = 48  # [slots] that a kernel fills world by world, not by a scan
-    pairs_per_chunk: int = (
-        4  # [pairs] that the narrow phase tests at a time, up to the last near one
-    )
+    pairs_per_chunk: int = 4  # [pairs] tested in closed form at a time, up to the last near one
     max_counted_slots: int = 256  # [slots] ordered by counting in a kernel, not sorted outside
     max_untested_pairs: int = 16  # [pairs] of geoms for which no broad phase is worth its cost
     max_untested_entries: int = 64  # [entries] of flexes for which none is
@@ -76,9 +73,10 @@ class Tuning:
 
     # Compaction of searches: a lane is a pair of shapes or a ray.
     search_lanes: int = 128  # [lanes] rays that are searched at a time
-    gjk_lanes: int = 16  # [lanes] pairs of shapes in an iteration of GJK, which ends with the last
+    pair_lanes: int = 32  # [lanes] near pairs of geoms that a collider with tables gets at a time
+    gjk_lanes: int = 4  # [lanes] pairs of shapes in an iteration of GJK, which ends with the last
     epa_lanes: int = 1  # [lanes] pairs whose polytopes grow together
-    contact_lanes: int = 16  # [lanes] pairs whose contact points are computed together
+    contact_lanes: int = 4  # [lanes] pairs whose contact points are computed together
     clip_lanes: int = 4  # [lanes] pairs in flat contact whose faces are clipped together
     min_search_lanes: int = 8  # [lanes] that are worth a chunk
     pairs_per_contact: int = 8  # [1] pairs of a world for each lane that finds contacts

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.transforms.compaction import evaluate_active_lanes
+from jaxsim.transforms.compaction import evaluate_active_lanes, evaluate_used_slots
 from jaxsim.transforms.cpu_fusion import fuse_calls
 
 pytestmark = pytest.mark.kernels
@@ -82,3 +82,33 @@ def test_the_number_of_evaluations_follows_the_number_of_active_lanes():
         jax.block_until_ready(run(jnp.arange(LANES) < number, jnp.zeros(LANES)))
         jax.effects_barrier()
         assert len(calls) == chunks
+
+
+@pytest.mark.parametrize("size", [1, 4, 64])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_chunks_up_to_the_last_used_slot_are_evaluated(size, axis):
+    """Later slots keep the value given for them."""
+    rng = np.random.default_rng(2)
+    slots = {"x": rng.normal(size=(11, 3)), "shared": rng.normal(size=(11, 1))}
+
+    def double(some):
+        y = jnp.stack([2 * some["x"] + some["shared"], some["x"]])
+        return {"y": y if axis else y[0], "one": (y + 1)[:, :, :1] if axis else y[0, :, :1] + 1}
+
+    whole = jax.tree.map(np.asarray, double(jax.tree.map(jnp.asarray, slots)))
+    worlds = jax.tree.map(lambda a: np.broadcast_to(a, (*a.shape[:-1], 3)), whole)
+    other = jax.tree.map(lambda a: np.full_like(a[:, :1] if axis else a[:1], 7), worlds)
+    for used in (0, 1, 4, 5, 11):
+        chunk = min(size, 11)
+        end = min(-(-used // chunk) * chunk, 11)
+        for otherwise, rest in ((None, 0), (other, 7)):
+            found = jax.jit(
+                lambda s, n, o=otherwise: evaluate_used_slots(
+                    double, s, n, size, otherwise=o, axis=axis
+                )
+            )(slots, jnp.int32(used))
+            done = np.arange(11) < end
+            expected = jax.tree.map(
+                lambda a, rest=rest, done=done: np.where(done[:, None], a, rest), worlds
+            )
+            jax.tree.map(np.testing.assert_array_equal, found, expected)

@@ -17,27 +17,26 @@ candidate contacts skips 5 (`packed` is false): then all ids are constants (`Sta
 contact_ids.py) and every candidate contact keeps its own slot. Otherwise each world chooses its
 pairs and contacts (`TracedIds`). What exceeds a budget or the capacity is dropped and counted
 (`dropped`): of pairs the last ones, of contacts those that are least deep.
-On a CPU time follows what is near: the broad phase rejects most pairs by bounding spheres,
-colliders in closed form process slots in chunks up to the last used one, searches the used ones.
+On a CPU time follows what is near. The broad phase rejects most pairs by bounding spheres.
+Colliders in closed form process slots in chunks, up to the last used one of any world; searches get
+the near pairs of all worlds as lanes (`_collide_near_pairs`). Contacts are made in chunks, too.
 docs/developer/capacities.md lists where the lengths are decided.
 
 Names: `touch` is the geometry of candidate contacts, `pair` the candidate pair of each, and `found`
 flags those within `reach` = margin + gap.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather, gather_static, sum_items
 from jaxsim.arrays.node import node
-from jaxsim.math import Rot, Vec, concat
+from jaxsim.math import Rot, Vec
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
@@ -45,14 +44,21 @@ from jaxsim.physics.collision.candidates.broadphase import may_collide
 from jaxsim.physics.collision.candidates.plan import CollisionLayout, PairGroup
 from jaxsim.physics.collision.compact import compact_ranked, compact_true, select_deepest
 from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds, join_ids
+from jaxsim.physics.collision.convex.hull import Hulls
 from jaxsim.physics.collision.convex.solid import Assets
 from jaxsim.physics.collision.flex.broadphase import number_near
 from jaxsim.physics.collision.flex.candidates import flex_narrow_phase
 from jaxsim.physics.collision.flex.item import FlexItems, no_item
 from jaxsim.physics.collision.frame import contact_frame
 from jaxsim.physics.collision.params import ContactParams
-from jaxsim.physics.collision.shape import CandidatePoints, ContactPoints, PlacedGeoms
+from jaxsim.physics.collision.shape import (
+    CandidatePoints,
+    ContactPoints,
+    PlacedGeoms,
+    PointTable,
+)
 from jaxsim.trace_context import trace_context
+from jaxsim.transforms.compaction import evaluate_active_lanes, evaluate_used_slots
 from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.materialize import is_unbatched, materialize_result
 from jaxsim.transforms.platform import platform
@@ -181,30 +187,46 @@ def choose_contacts(
       The contacts. If more exist than the capacity, the deepest are kept.
     """
     packed = not layout.fits_all_points or (slots_may_move and _prefer_compaction(points))
-    if packed:
-        chosen, exists, count, over = _compact_points(points, layout)
-        dropped = dropped + over
-    else:
+    if not packed:
         # Every candidate has its own slot: only a constant permutation to MuJoCo's order.
         order = layout.order()
-        touch, pair = gather_static(points.touch, order), points.pair.ordered(order)
+        touch, pair = gather_static(points.touch.joined(), order), points.pair.ordered(order)
         exists = gather_static(points.found, order)
-        chosen = CandidatePoints(touch, pair, exists)
+        contacts = _contacts(_ChosenPoints(touch, pair, exists), params, layout)
         count = sum_items(exists.astype(touch.dist.dtype)).astype(jnp.int32)
-    contacts = _contacts(chosen.touch, chosen.pair, exists, params, layout)
-    if chosen.item is not None:
-        contacts = _set_flex_ids(contacts, chosen.item, chosen.pair, layout)
-    return CollisionResult(contacts, count, jnp.broadcast_to(dropped, count.shape), packed)
+        return CollisionResult(contacts, count, jnp.broadcast_to(dropped, count.shape), packed)
+
+    index, number, count, over = _compact_points(points, layout)
+    # Existence follows from the slot count, not from `found`: at a distance of exactly 0 two
+    # evaluations of `found`, one of which fuses a multiply-add, may disagree.
+    exists = jnp.asarray(column(np.arange(len(index), dtype=np.int32), number) < number)
+
+    def fill_slots(slots: tuple[Array, Array]) -> Contacts:
+        """Return the contacts of some slots, given their candidates and whether they exist."""
+        return _contacts(_gather_points(points, *slots), params, layout)
+
+    if platform().fuses_calls and not is_differentiated():
+        contacts = evaluate_used_slots(
+            fill_slots,
+            (index, exists),
+            jnp.max(number),
+            tuning().contacts_per_chunk,
+            otherwise=fill_slots((index[:1], jnp.zeros_like(exists[:1]))),
+        )
+    else:
+        contacts = fill_slots((index, exists))
+    dropped = jnp.broadcast_to(dropped + over, count.shape)
+    return CollisionResult(contacts, count, dropped, packed)
 
 
 def _compact_points(
     points: CandidatePoints, layout: CollisionLayout
-) -> tuple[CandidatePoints, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """Compact the candidates within reach to the contact capacity, in MuJoCo's order.
 
     Returns:
-      The candidates of the slots, `[slots, *W]`; which slots are used; the number of candidates
-      within reach, and that of those dropped, `[1, *W]`.
+      The candidates of the slots, `[slots, *W]`; the numbers of used slots, of candidates within
+      reach, and of those dropped, `[1, *W]`.
     """
     order = np.arange(layout.points) if layout.flex_groups else layout.order()
     slots = min(layout.capacity, layout.points)
@@ -214,18 +236,29 @@ def _compact_points(
         index, number = compact_ranked(kept, order, lambda: _contact_rank(points, layout), slots)
     else:
         index, number = compact_true(kept, order, slots)
-    touch, item = gather(points.touch, index), None
-    if points.item is not None:
-        one, other = (TracedIds(gather(i.array(index), index)) for i in points.item)
-        item = one, other
-    pair = TracedIds(gather(points.pair.array(index), index))
-    # Existence follows from the slot count, not from `found`: at a distance of exactly 0 two
-    # evaluations of `found`, one of which fuses a multiply-add, may disagree.
-    exists = jnp.asarray(column(np.arange(slots, dtype=np.int32), number) < number)
-    count = sum_items(points.found.astype(touch.dist.dtype)).astype(jnp.int32)
+    count = sum_items(points.found.astype(points.touch.dist.dtype)).astype(jnp.int32)
     count = jnp.where(number < slots, number, count)
-    chosen = CandidatePoints(touch, pair, exists, item)
-    return chosen, exists, count, jnp.maximum(count - slots, 0)
+    return index, number, count, jnp.maximum(count - slots, 0)
+
+
+class _ChosenPoints(NamedTuple):
+    """Candidates in the slots of contacts, `[n, *W]`; `exists` flags the slots that are used."""
+
+    touch: ContactPoints
+    pair: IdArray
+    exists: Array
+    item: tuple[IdArray, IdArray] | None = None
+
+
+def _gather_points(points: CandidatePoints, index: Array, exists: Array) -> _ChosenPoints:
+    """Return the candidates at an index `[n, *W]`."""
+
+    def take(ids: IdArray) -> IdArray:
+        return TracedIds(gather(ids.array(index), index))
+
+    touch, pair = points.touch.take(index), take(points.pair)
+    item = None if points.item is None else (take(points.item[0]), take(points.item[1]))
+    return _ChosenPoints(touch, pair, exists, item)
 
 
 def _contact_rank(points: CandidatePoints, layout: CollisionLayout) -> Array:
@@ -281,119 +314,146 @@ def _broad_phase(
 ) -> Array:
     """Run the broad phase of a group: which pairs may have contacts, `[n, *W]`."""
     geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
-    kind = None if group.boxes else group.kinds[0]
-    return may_collide(kind, geoms, geom1, geom2, gather_static(reach, group.pairs))
+    limit = gather_static(reach, group.pairs)
+    return may_collide(group.tested_types, geoms, geom1, geom2, limit)
+
+
+class _ChosenPairs(NamedTuple):
+    """Pairs of a group that the narrow phase tests, `[budget, *W]`.
+
+    Attributes:
+      entry: indices among the pairs of the group.
+      pair: indices among all pairs.
+      reach: distance below which they have contacts [m]; -NO_CONTACT_DISTANCE where the broad
+        phase rejects a pair, or a slot is not used.
+      most: the largest number of used slots of any world.
+      dropped: number of near pairs beyond the budget.
+    """
+
+    entry: IdArray
+    pair: IdArray
+    reach: Array
+    most: Array
+    dropped: Array | int
+
+
+def _choose_pairs(
+    group: PairGroup, geoms: PlacedGeoms, reach: Array, layout: CollisionLayout, by_lane: bool
+) -> _ChosenPairs:
+    """Choose the pairs that the narrow phase tests."""
+    every, total = np.arange(len(group.pairs)), jnp.int32(len(group.pairs))
+    if group.tests_every_entry:
+        pair = StaticIds.of(group.pairs)
+        limit = pair.take(reach)
+        if by_lane:
+            near = _broad_phase(group, geoms, reach, layout)
+            limit = jnp.where(near, limit, -NO_CONTACT_DISTANCE)
+        return _ChosenPairs(StaticIds.of(every), pair, limit, total, 0)
+    # Near pairs, compacted to the budget.
+    index, count = compact_true(_broad_phase(group, geoms, reach, layout), every, group.budget)
+    entry = TracedIds(index)
+    near_pair = entry.look_up(group.pairs)
+    filled = column(np.arange(group.budget, dtype=np.int32), count) < count
+    limit = jnp.where(filled, near_pair.take(reach), -NO_CONTACT_DISTANCE)
+    dropped = jnp.maximum(count - group.budget, 0)
+    return _ChosenPairs(entry, near_pair, limit, jnp.max(count), dropped)
 
 
 def _group_points(
     group: PairGroup, geoms: PlacedGeoms, reach: Array, layout: CollisionLayout, assets: Any
-) -> tuple:
+) -> tuple[CandidatePoints, Array | int]:
     """Compute the candidate contacts of a group, and the number of near pairs beyond its budget."""
-    geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
-    pair: IdArray = StaticIds.of(group.pairs)
-    dropped: jax.Array | int = 0
-    chosen: IdArray = StaticIds.of(np.arange(len(group.pairs)))
-    most = jnp.int32(len(group.pairs))
-    # Broad phase, unless every pair fits the budget; unused slots of the budget get a reach of
-    # -NO_CONTACT_DISTANCE.
-    if group.tests_every_entry:
-        reach = pair.take(reach)
-    else:
-        mask = _broad_phase(group, geoms, reach, layout)
-        every = np.arange(len(group.pairs))
-        index, count = compact_true(mask, every, group.budget)
-        chosen, most = TracedIds(index), jnp.max(count)
-        pair = chosen.look_up(group.pairs)
-        filled = column(np.arange(group.budget, dtype=np.int32), count) < count
-        reach = jnp.where(filled, pair.take(reach), -NO_CONTACT_DISTANCE)
-        dropped = jnp.maximum(count - group.budget, 0)
-
-    # Narrow phase, evaluated once so that all users agree on which points exist.
+    # Tables of the types in this group.
     if isinstance(assets, Assets):
         assets = assets.for_types(geom_type for kind in group.kinds for geom_type in kind)
+    in_kernels = platform().fuses_calls and not is_differentiated()
+    by_lane = in_kernels and group.collider.by_lane and _has_shared_hulls(assets)
+    chosen = _choose_pairs(group, geoms, reach, layout, by_lane)
+
+    # Narrow phase, evaluated once so that all users agree on which points exist.
     collide = group.collider.collide
+    geom1, geom2 = layout.pairs.geom1[group.pairs], layout.pairs.geom2[group.pairs]
 
-    def place(chosen: IdArray) -> tuple[PlacedGeoms, PlacedGeoms]:
+    def place(entry: IdArray) -> tuple[PlacedGeoms, PlacedGeoms]:
         """Gather the geoms of pairs."""
-        return chosen.look_up(geom1).take(geoms), chosen.look_up(geom2).take(geoms)
+        return entry.look_up(geom1).take(geoms), entry.look_up(geom2).take(geoms)
 
-    if assets is not None:  # such a collider skips unused slots itself
-        touch = materialize_result(collide, *place(chosen), assets, reach)
-    elif isinstance(chosen, TracedIds) and platform().chunks and not is_differentiated():
-        touch = _collide_used_slots(lambda some: collide(*place(some)), chosen, most)
+    if by_lane:
+        ids = tuple(chosen.entry.look_up(of).array(chosen.reach) for of in (geom1, geom2))
+        touch = _collide_near_pairs(collide, geoms, ids, assets, chosen.reach)
+    elif assets is not None:  # such a collider skips unused slots itself
+        touch = materialize_result(collide, *place(chosen.entry), assets, chosen.reach)
+    elif isinstance(chosen.entry, TracedIds) and platform().chunks and not is_differentiated():
+        touch = evaluate_used_slots(
+            lambda some: collide(*place(some)),
+            chosen.entry,
+            chosen.most,
+            tuning().pairs_per_chunk,
+            axis=1,
+        )
     else:
-        touch = materialize_result(collide, *place(chosen))
+        touch = materialize_result(collide, *place(chosen.entry))
+    dropped = chosen.dropped
     if touch.dropped is not None:
         dropped = dropped + jnp.sum(touch.dropped, axis=0, keepdims=True, dtype=jnp.int32)
         touch = touch._replace(dropped=None)
-    found = touch.dist <= reach[None]
+    found = touch.dist <= chosen.reach[None]
     shape = jnp.broadcast_shapes(touch.dist.shape, touch.pos.x.shape)
-    points = group.points
 
-    def flat(x):
+    def flat(x: Array) -> Array:
         """Merge the axes of contact points and pairs."""
-        return jnp.broadcast_to(x, shape).reshape(points, *shape[2:])
+        return jnp.broadcast_to(x, shape).reshape(group.points, *shape[2:])
 
-    pair = pair.repeated(group.slots)
-    return CandidatePoints(jax.tree.map(flat, touch), pair, flat(found)), dropped
+    pair = chosen.pair.repeated(group.slots)
+    table = PointTable((jax.tree.map(flat, touch),))
+    return CandidatePoints(table, pair, flat(found)), dropped
 
 
-def _collide_used_slots(
-    collide: Callable[[TracedIds], ContactPoints], chosen: TracedIds, most: Array
+def _has_shared_hulls(assets: Assets | Hulls) -> bool:
+    """Return whether all worlds share the hulls, so that pairs of all worlds can be mixed."""
+    h = assets.hulls if isinstance(assets, Assets) else assets
+    return h is None or h.worlds == 1
+
+
+def _collide_near_pairs(
+    collide: Callable, geoms: PlacedGeoms, ids: tuple[Array, ...], assets: Any, reach: Array
 ) -> ContactPoints:
-    """Compute the contacts of pairs in chunks, up to the last used slot of any world.
+    """Compute the contacts of near pairs, those of all worlds together, in chunks.
 
     Args:
-      collide: gathers the geoms of pairs and computes their contacts in closed form.
-      chosen: the pairs in the slots, `[n, *W]`.
-      most: largest number of used slots.
-
-    Returns:
-      The contacts, `[k, n, *W]`; those of unused chunks are at NO_CONTACT_DISTANCE.
+      collide: collider that takes lanes.
+      geoms: all geoms in the world, `[ngeom, *W]`.
+      ids: ids of both geoms, `[n, *W]` each.
+      assets: data that the collider needs.
+      reach: distance up to which contacts are detected, `[n, *W]`; -NO_CONTACT_DISTANCE: skip the
+        pair.
     """
-    n = len(chosen.id)
-    size = min(tuning().pairs_per_chunk, n)
+    shape = reach.shape
+    worlds = jnp.arange(shape[1], dtype=jnp.int32) if len(shape) > 1 else jnp.zeros((), jnp.int32)
+    lanes = jax.tree.map(lambda a: jnp.broadcast_to(a, shape).reshape(-1), (*ids, worlds, reach))
 
-    def collide_chunk(start: Array) -> ContactPoints:
-        """Compute the contacts of one chunk, all arrays in full shape."""
-        touch = materialize_result(
-            lambda ids: collide(TracedIds(ids)), lax.dynamic_slice_in_dim(chosen.id, start, size)
-        )
-        shape = jnp.broadcast_shapes(*(x.shape for x in jax.tree.leaves(touch)))
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, shape), touch)
+    def collide_lanes(lanes: tuple[Array, ...]) -> ContactPoints:
+        """Compute the contacts of one chunk."""
+        one, other, world, reach = lanes
 
-    def iterate(state: tuple[Array, ContactPoints]) -> tuple[Array, ContactPoints]:
-        """Write one chunk; the last one overlaps the one before it."""
-        begin, all_ = state
-        start = jnp.minimum(begin, n - size)
-        write = functools.partial(lax.dynamic_update_slice_in_dim, start_index=start, axis=1)
-        return begin + size, jax.tree.map(write, all_, collide_chunk(start))
+        def place(ids: Array) -> PlacedGeoms:
+            """Gather the geoms of pairs; worlds may share an array."""
+            tables = jax.tree.map(lambda a: a.reshape(len(a), -1), geoms)
+            return jax.tree.map(lambda a: a[ids, world if a.shape[1] > 1 else 0], tables)
 
-    one = jax.eval_shape(collide_chunk, most)
-    none = jax.tree.map(lambda x: jnp.zeros((x.shape[0], n, *x.shape[2:]), x.dtype), one)
-    none = none._replace(dist=jnp.full_like(none.dist, NO_CONTACT_DISTANCE))
-    return lax.while_loop(lambda s: s[0] < most, iterate, (jnp.int32(0), none))[1]
+        return collide(place(one), place(other), assets, reach)
+
+    near = lanes[-1] > -NO_CONTACT_DISTANCE / 2
+    touch = evaluate_active_lanes(collide_lanes, near, lanes, tuning().pair_lanes)
+    touch = touch._replace(dist=jnp.where(near, touch.dist, NO_CONTACT_DISTANCE))
+    return jax.tree.map(lambda a: a.reshape(*a.shape[:-1], *shape), touch)
 
 
 def joined_points(parts: list[CandidatePoints]) -> CandidatePoints:
     """Concatenate the candidate contacts of all groups."""
-    touches = [p.touch for p in parts]
-    if any(t.tangent is not None for t in touches):  # a zero tangent leaves it to the frame
-        touches = [
-            t if t.tangent is not None else t._replace(tangent=t.normal.map(jnp.zeros_like))
-            for t in touches
-        ]
-    if any(t.speculative is not None for t in touches):
-        touches = [
-            t
-            if t.speculative is not None
-            else t._replace(speculative=jnp.zeros(t.dist.shape, bool))
-            for t in touches
-        ]
-    # Concatenate points and ids, with the flex items if there are any.
     found = [p.found for p in parts]
     pair = join_ids([p.pair for p in parts], found)
-    points = CandidatePoints(concat(touches), pair, jnp.concatenate(found))
+    points = CandidatePoints(PointTable.of([p.touch for p in parts]), pair, jnp.concatenate(found))
     items = [p.item for p in parts if p.item is not None]
     ranks = [p.rank for p in parts if p.rank is not None]
     if not items:
@@ -412,27 +472,16 @@ def extend_to_flex_contacts(
     return points._replace(item=(nothing, nothing), rank=TracedIds(rank + column(slot, rank)))
 
 
-def _set_flex_ids(
-    c: Contacts, item: tuple[IdArray, IdArray], pair: IdArray, layout: CollisionLayout
-) -> Contacts:
-    """Set the geom ids and flex items of contacts of which some involve flexes."""
-    as_geom = layout.geom_of_surface
-    pairs = layout.pairs
-    geom = pair.look_up(as_geom[pairs.geom1]), pair.look_up(as_geom[pairs.geom2])
-    return c._replace(geom=geom, item=item)
-
-
-def _contacts(
-    touch: ContactPoints,
-    pair: IdArray,
-    exists: Array,
-    params: ContactParams,
-    layout: CollisionLayout,
-) -> Contacts:
-    """Assemble ids, parameters and frames of the selected candidates."""
+def _contacts(chosen: _ChosenPoints, params: ContactParams, layout: CollisionLayout) -> Contacts:
+    """Assemble ids, parameters and frames of the chosen candidates."""
+    touch, pair, exists, item = chosen
     pairs, params = layout.pairs, pair.take(params)
     dist = jnp.where(exists, touch.dist, NO_CONTACT_DISTANCE)
     geom = pair.look_up(pairs.geom1), pair.look_up(pairs.geom2)
+    body = geom[0].look_up(layout.geom_bodyid), geom[1].look_up(layout.geom_bodyid)
+    if item is not None:  # some involve flexes, which have no geom id
+        as_geom = layout.geom_of_surface
+        geom = geom[0].look_up(as_geom), geom[1].look_up(as_geom)
     dim = pair.values(pairs.dim.astype(np.int32), dist)
     # A contact acts (has rows) within its margin; a speculative one at any distance.
     acts, adhesion = dist < params.acts, params.adhesion
@@ -449,7 +498,7 @@ def _contacts(
         pos=touch.pos,
         frame=contact_frame(touch.normal, touch.tangent),
         geom=geom,
-        body=(geom[0].look_up(layout.geom_bodyid), geom[1].look_up(layout.geom_bodyid)),
+        body=body,
         dim=dim,
         includemargin=params.margin,
         friction=params.friction,
@@ -460,4 +509,5 @@ def _contacts(
         active=exists & acts,
         adhesion=adhesion,
         smooth=params.smooth,
+        item=item,
     )

@@ -14,11 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array, PyTree
-from jaxsim.arrays.gather import column
-from jaxsim.math import Rot, Vec, select_where
+from jaxsim.arrays.gather import column, gather
+from jaxsim.math import Rot, Vec, concat, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.contact_ids import IdArray
+from jaxsim.transforms.platform import platform
 
 
 class PlacedGeoms(NamedTuple):
@@ -72,6 +73,57 @@ class ContactPoints(NamedTuple):
     speculative: jax.Array | None = None
 
 
+class PointTable(NamedTuple):
+    """Geometry of the contact points of several groups, one after the other.
+
+    Attributes:
+      parts: those of each group, `[points, *W]`, all with the same fields.
+    """
+
+    parts: tuple[ContactPoints, ...]
+
+    @classmethod
+    def of(cls, tables: Sequence["PointTable"]) -> "PointTable":
+        """Return the table of several groups; fields that only some of them have are filled."""
+        parts = [part for table in tables for part in table.parts]
+        if any(p.tangent is not None for p in parts):  # a zero tangent leaves it to the frame
+            parts = [
+                p if p.tangent is not None else p._replace(tangent=p.normal.map(jnp.zeros_like))
+                for p in parts
+            ]
+        if any(p.speculative is not None for p in parts):
+            parts = [
+                p
+                if p.speculative is not None
+                else p._replace(speculative=jnp.zeros(p.dist.shape, bool))
+                for p in parts
+            ]
+        return cls(tuple(parts))
+
+    @property
+    def dist(self) -> Array:
+        """Return the distances of all points."""
+        return jnp.concatenate([part.dist for part in self.parts])
+
+    def joined(self) -> ContactPoints:
+        """Return all points."""
+        return concat(self.parts)
+
+    def take(self, index: Array) -> ContactPoints:
+        """Return the points at an index `[k, *W]` that differs between worlds."""
+        if not platform().fuses_calls:
+            return gather(self.joined(), index)
+        # Select among the groups: in a kernel this is cheaper than to join them.
+        start = len(self.parts[0].dist)
+        chosen = gather(self.parts[0], jnp.minimum(index, start - 1))
+        for part in self.parts[1:]:
+            last = len(part.dist) - 1
+            some = gather(part, jnp.clip(index - start, 0, last))
+            chosen = select_where(index >= start, some, chosen)
+            start += len(part.dist)
+        return chosen
+
+
 class CandidatePoints(NamedTuple):
     """Candidate contacts, `[points, *W]`: those of all groups, of which some become contacts.
 
@@ -84,7 +136,7 @@ class CandidatePoints(NamedTuple):
       rank: sort key of MuJoCo's order; None if no flex can collide.
     """
 
-    touch: ContactPoints
+    touch: PointTable
     pair: IdArray
     found: jax.Array
     item: tuple[IdArray, IdArray] | None = None

@@ -21,6 +21,7 @@ from jaxsim.physics.collision.candidates.broadphase import may_collide
 from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.collision.shape import PlacedGeoms
+from jaxsim.transforms.derivative_context import trace_for_derivative
 from jaxsim.transforms.layout import pack_record
 from jaxsim.transforms.platform import PLATFORMS
 
@@ -251,7 +252,9 @@ def test_parameters_are_differentiable():
     d = _input(mj, state, m.structure.ncontact)
 
     def total(friction):
-        return _public(m.replace(geom_friction=friction), d).contact.friction[: state.ncon].sum()
+        with trace_for_derivative():
+            out = _public(m.replace(geom_friction=friction), d)
+        return out.contact.friction[: state.ncon].sum()
 
     gradient = jax.jit(jax.grad(total))(m.geom_friction)
     assert np.isfinite(gradient).all()

@@ -58,13 +58,26 @@ class PairGroup(NamedTuple):
 
     @property
     def tests_every_entry(self) -> bool:
-        """Return whether the narrow phase tests every pair."""
+        """Return whether the budget covers every pair."""
         return self.budget == len(self.pairs)
+
+    @property
+    def has_broad_phase(self) -> bool:
+        """Return whether pairs may be rejected before the narrow phase."""
+        return not self.tests_every_entry or self.collider.by_lane
+
+    @property
+    def tested_types(self) -> GeomTypePair | None:
+        """Return the types that the broad phase tests; None: any types, by bounding boxes."""
+        if len(self.kinds) == 1 and set(self.kinds[0]) <= {*EXTENT_FUNCTIONS, GeomType.PLANE}:
+            return self.kinds[0]
+        with_plane = all(kind[0] == GeomType.PLANE for kind in self.kinds)
+        return (GeomType.PLANE, GeomType.MESH) if with_plane else None
 
     @property
     def boxes(self) -> bool:
         """Return whether the broad phase tests bounding boxes rather than the geoms."""
-        return len(self.kinds) > 1 or not set(self.kinds[0]) <= {*EXTENT_FUNCTIONS, GeomType.PLANE}
+        return self.tested_types is None or self.tested_types[1] not in EXTENT_FUNCTIONS
 
     @property
     def points(self) -> int:
@@ -108,7 +121,7 @@ class CollisionLayout(NamedTuple):
     @property
     def boxes(self) -> bool:
         """Return whether the broad phase tests bounding boxes of some pairs."""
-        return any(not g.tests_every_entry and g.boxes for g in self.groups) or any(
+        return any(g.boxes for g in self.groups if g.has_broad_phase) or any(
             not g.tests_every_entry and not g.sizes[0] for g in self.flex_groups
         )
 

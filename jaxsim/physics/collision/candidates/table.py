@@ -55,11 +55,13 @@ class PairCollider(NamedTuple):
       slots: number of contact points for a pair; or a function of the model's options.
       assets: function of the model that returns the data that `collide` needs besides placed
         geoms; None: nothing.
+      by_lane: `collide` also takes pairs of mixed worlds, `[n]`, if all worlds share the assets.
     """
 
     collide: Callable
     slots: int | Callable[[Options], int]
     assets: Callable[[Model], Any] | None = None
+    by_lane: bool = False
 
     def points(self, options: Options) -> int:
         """Return the number of contact points of a pair under the options of a model."""
@@ -70,7 +72,8 @@ PLANE, HFIELD, SPHERE = GeomType.PLANE, GeomType.HFIELD, GeomType.SPHERE
 CAPSULE, ELLIPSOID, CYLINDER = GeomType.CAPSULE, GeomType.ELLIPSOID, GeomType.CYLINDER
 BOX, MESH, SDF = GeomType.BOX, GeomType.MESH, GeomType.SDF
 
-_CONVEX_COLLIDER = PairCollider(convex_convex, convex_slots, convex_assets)
+_CONVEX_COLLIDER = PairCollider(convex_convex, convex_slots, convex_assets, by_lane=True)
+_PLANE_MESH_COLLIDER = PairCollider(plane_mesh, PLANE_MESH_SLOTS, hulls, by_lane=True)
 _HFIELD_COLLIDER = PairCollider(
     hfield_convex, lambda options: max_prism_contacts(options.prisms), hfield_tables
 )
@@ -82,8 +85,8 @@ COLLIDERS: dict[tuple[int, int], PairCollider] = {
     (PLANE, ELLIPSOID): PairCollider(plane_ellipsoid, 1),
     (PLANE, CYLINDER): PairCollider(plane_cylinder, 4),
     (PLANE, BOX): PairCollider(plane_box, 4),
-    (PLANE, MESH): PairCollider(plane_mesh, PLANE_MESH_SLOTS, hulls),
-    (PLANE, SDF): PairCollider(plane_mesh, PLANE_MESH_SLOTS, hulls),
+    (PLANE, MESH): _PLANE_MESH_COLLIDER,
+    (PLANE, SDF): _PLANE_MESH_COLLIDER,
     (SPHERE, SPHERE): PairCollider(sphere_sphere, 1),
     (SPHERE, CAPSULE): PairCollider(sphere_capsule, 1),
     (SPHERE, CYLINDER): PairCollider(sphere_cylinder, 1),

@@ -72,14 +72,17 @@ class _State(NamedTuple):
     iteration: Array
 
 
-def epa_deepest_face(set_: Difference, max_iterations: int) -> Deepest:
+def epa_deepest_face(
+    set_: Difference, corners: tuple[Corner, Corner, Corner], max_iterations: int
+) -> Deepest:
     """Return the face of a set that is nearest to the origin inside it.
 
     Args:
       set_: `[n]` sets, the Minkowski difference of two solids each.
+      corners: the initial polytope, see `epa_first_triangle`.
       max_iterations: limit of iterations, at most _MAX_VERTICES - 3.
     """
-    corners, scale = _triangle(set_)
+    scale = (corners[0].y - corners[1].y).norm()
     polytope = _initial_polytope(corners)
     false = jnp.zeros_like(scale, bool)
     nowhere = jnp.full_like(scale, jnp.inf)
@@ -109,8 +112,8 @@ def _is_nearest(beyond: Array, upper: Array, scale: Array) -> Array:
     return beyond <= upper + 1e-3 * scale
 
 
-def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
-    """Return three points of the set far from each other, and the length of the first side."""
+def epa_first_triangle(set_: Difference) -> tuple[Corner, Corner, Corner]:
+    """Return three points of the set far from each other: the initial polytope."""
     zero = jnp.zeros_like(set_.pos.x)
     x = Vec(zero + 1, zero, zero)
     line = (-set_.pos).normalize(fallback=x)
@@ -132,8 +135,7 @@ def _triangle(set_: Difference) -> tuple[list[Corner], Array]:
         return select_where(start, (found[0], found[1], found[0]), (one, other, third))
 
     nothing = zeros_from_shapes(jax.eval_shape(set_.farthest, line))
-    ends = lax.fori_loop(0, 2, iteration, (nothing, nothing, nothing))
-    return list(ends), (ends[0].y - ends[1].y).norm()
+    return lax.fori_loop(0, 2, iteration, (nothing, nothing, nothing))
 
 
 def _farthest_from_line(points: list[Corner], origin: Vec, span: Vec) -> Array:
@@ -179,7 +181,7 @@ def _axis_least(v: Vec) -> Vec:
     )
 
 
-def _initial_polytope(corners: list[Corner]) -> _Polytope:
+def _initial_polytope(corners: tuple[Corner, Corner, Corner]) -> _Polytope:
     """Return the initial polytope, a triangle with two opposite faces."""
 
     def rows(*parts: Array) -> Array:
@@ -231,12 +233,15 @@ def _expand_polytope(set_: Difference, s: _State, last: Array) -> _State:
     known = jnp.any(same_features(each, _corners(p, best)), axis=0)
     upper = normal.dot(new.y)
     scale = jnp.maximum(s.scale, jnp.abs(upper))
-    # Termination, visible faces and the horizon.
-    ended, seen, follow = materialize_decision(_visible_faces, p, best, known, upper, new.y, scale)
     nearer = ~s.done & materialize_decision(jnp.less, upper, s.upper)
-    done = s.done | ended | last
+    # Termination and visible faces, then the horizon and the faces that close the hole.
+    one_lane = platform().fuses_calls and known.shape == (1,)
+    grow = _grow_one if one_lane else _grow
+    ended, seen = materialize_decision(_visible_faces, p, best, known, upper, new.y, scale)
+    polytope, whole = grow(p, new, seen, ~(s.done | ended | last))
+    done = s.done | ended | last | ~whole
     return _State(
-        _close_hole(p, new, seen & ~done[None], follow, ~done),
+        polytope,
         select_where(nearer, new, s.best),
         select_where(nearer, normal, s.normal),
         jnp.where(nearer, upper, s.upper),
@@ -254,8 +259,8 @@ def _nearest_face(distance: Array) -> Array:
 
 def _visible_faces(
     p: _Polytope, best: Array, known: Array, upper: Array, new: Vec, scale: Array
-) -> tuple[Array, Array, Array]:
-    """Return whether the iteration ends, the faces visible from the new vertex, and the horizon."""
+) -> tuple[Array, Array]:
+    """Return whether the iteration ends, and the faces visible from the new vertex."""
     eps = float(jnp.finfo(p.distance.dtype).eps)
     # Converged: upper and lower bound agree, or the support point is a known vertex.
     gap = upper - _gather_rows(p.distance, best)
@@ -264,13 +269,60 @@ def _visible_faces(
     # Visible faces: those whose plane the new vertex is above, and always the nearest one.
     height = p.normal.dot(add_leading_axes(new, p.distance)) - p.distance
     above = height > 2 * eps * scale[None]
-    seen = jnp.isfinite(p.distance) & (above | (place == best[None]))
-    if platform().fuses_calls and seen.shape[-1] == 1:
-        leads = _directed_edges_of_one(p.face, seen)
-    else:
-        leads = _directed_edges(p.face, seen)
-    follow, whole = _horizon(leads, seen)
-    return ended | ~whole, seen, follow
+    return ended, jnp.isfinite(p.distance) & (above | (place == best[None]))
+
+
+def _grow(p: _Polytope, new: Corner, seen: Array, grows: Array) -> tuple[_Polytope, Array]:
+    """Replace the visible faces by faces to the new vertex, in the lanes that grow.
+
+    Returns:
+      The polytope, unchanged in lanes without a hole; and which lanes have one.
+    """
+    leads = materialize_decision(_directed_edges, p.face, seen)
+    follow, whole = materialize_decision(_horizon, leads, seen)
+    grows = grows & whole
+    return _close_hole(p, new, seen & grows[None], follow, grows), whole
+
+
+def _grow_one(p: _Polytope, new: Corner, seen: Array, grows: Array) -> tuple[_Polytope, Array]:
+    """Return what `_grow` does for one lane, by loops over its visible faces and its new ones."""
+    visible = _bit_set(seen & grows[None])
+    out, into, ends = _directed_edges_of_one(p.face, visible)
+    follow, rim, whole = _horizon_of_one(out, into, ends, visible)
+    grows = grows & whole
+    # Empty the slots of the visible faces, and write the new vertex.
+    distance = jnp.where(seen & grows[None], NO_FACE, p.distance)
+    free = _bit_set(~jnp.isfinite(distance))
+    at = jnp.minimum(p.vertices[0], _MAX_VERTICES - 1)
+
+    def write(a: Array, value: Array) -> Array:
+        old = lax.dynamic_index_in_dim(a, at, keepdims=False)
+        return lax.dynamic_update_index_in_dim(a, jnp.where(grows, value, old), at, 0)
+
+    vertex = jax.tree.map(write, p.vertex, new)
+
+    def point(k: Array) -> Vec:
+        return vertex.y.map(lambda a: lax.dynamic_index_in_dim(a, k, keepdims=False))
+
+    def add_face(state: tuple) -> tuple:
+        """Close the first open edge of the hole by a face in the first free slot."""
+        edges, slots, face, normals, distance = state
+        (start, edges), (slot, slots) = _pop_first(edges), _pop_first(slots)
+        end = lax.dynamic_index_in_dim(follow, start, keepdims=False)[0]
+        normal, away = _plane(point(start), point(end), new.y)
+
+        def put(a: Array, value: Array) -> Array:
+            row = jnp.broadcast_to(value, (1,)).astype(a.dtype)
+            return lax.dynamic_update_index_in_dim(a, row, slot, 0)
+
+        face = tuple(put(a, k) for a, k in zip(face, (start, end, at), strict=True))
+        return edges, slots, face, jax.tree.map(put, normals, normal), put(distance, away)
+
+    edges = _BitSet(jnp.where(grows[0], rim, 0), jnp.uint32(0))
+    state = edges, free, p.face, p.normal, distance
+    left = lax.while_loop(lambda s: ~_is_empty(s[0]) & ~_is_empty(s[1]), add_face, state)
+    grown = _Polytope(vertex, p.vertices + grows.astype(jnp.int32), *left[2:])
+    return grown, whole | ~grows
 
 
 def _horizon(leads: tuple[Array, Array], seen: Array) -> tuple[Array, Array]:
@@ -310,23 +362,55 @@ def _directed_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Arra
     return _or_face_bits(out), _or_face_bits(into)
 
 
-def _directed_edges_of_one(face: tuple[Array, Array, Array], seen: Array) -> tuple[Array, Array]:
-    """Return what `_directed_edges` does for one lane, by a loop over its visible faces."""
+def _directed_edges_of_one(
+    face: tuple[Array, Array, Array], visible: "_BitSet"
+) -> tuple[Array, Array, Array]:
+    """Return what `_directed_edges` does for one lane, and the set of vertices with such edges."""
 
-    def add_edges(state: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
+    def add_edges(state: tuple[Any, Array, Array, Array]) -> tuple[Any, Array, Array, Array]:
         """Add the three edges of the first face of the set, and remove the face from the set."""
-        left, out, into = state
+        left, out, into, ends = state
         slot, left = _pop_first(left)
         corner = [lax.dynamic_index_in_dim(f, slot)[0, 0] for f in face]
         bit = [jnp.uint32(1) << c.astype(jnp.uint32) for c in corner]
         for j in range(3):
             out = _or_word(out, corner[j], bit[(j + 1) % 3])
             into = _or_word(into, corner[j], bit[(j + 2) % 3])
-        return left, out, into
+        return left, out, into, ends | bit[0] | bit[1] | bit[2]
 
     none = jnp.zeros((_MAX_VERTICES, 1), jnp.uint32)
-    start = _bit_set(seen), none, none
+    start = visible, none, none, jnp.uint32(0)
     return lax.while_loop(lambda state: ~_is_empty(state[0]), add_edges, start)[1:]
+
+
+def _horizon_of_one(
+    out: Array, into: Array, ends: Array, visible: "_BitSet"
+) -> tuple[Array, Array, Array]:
+    """Return what `_horizon` does for one lane, by a loop over the vertices of visible faces.
+
+    Returns:
+      For each vertex of the horizon the next one, `[_MAX_VERTICES, 1]`; the set of these vertices;
+      and whether there is one hole.
+    """
+
+    def visit(state: tuple) -> tuple:
+        """Find where the edge of the horizon leads from one vertex."""
+        left, follow, rim, single = state
+        vertex, left = _pop_first(left)
+        once, back = (lax.dynamic_index_in_dim(a, vertex, keepdims=False)[0] for a in (out, into))
+        once = once & ~back
+        many = lax.population_count(once)
+        next_ = (31 - lax.clz(once)).astype(jnp.int32)
+        follow = lax.dynamic_update_index_in_dim(follow, next_[None], vertex, 0)
+        bit = jnp.uint32(1) << vertex.astype(jnp.uint32)
+        return left, follow, jnp.where(many == 1, rim | bit, rim), single & (many <= 1)
+
+    none = jnp.zeros((_MAX_VERTICES, 1), jnp.int32)
+    start = _BitSet(ends, jnp.uint32(0)), none, jnp.uint32(0), jnp.ones((), bool)
+    _, follow, rim, single = lax.while_loop(lambda state: ~_is_empty(state[0]), visit, start)
+    edges = lax.population_count(rim)
+    faces = lax.population_count(visible.low) + lax.population_count(visible.high)
+    return follow, rim, (single & (edges == faces + 2))[None]
 
 
 def _or_word(words: Array, k: Array, bits: Array) -> Array:
@@ -379,8 +463,7 @@ def _close_hole(p: _Polytope, new: Corner, seen: Array, follow: Array, grows: Ar
     # Each edge of the hole gets a face; the k-th edge takes the k-th free slot.
     on_rim = (follow >= 0) & grows[None]
     free = seen | ~jnp.isfinite(p.distance)
-    one_lane = platform().fuses_calls and seen.shape[-1] == 1
-    start, taken = (_assign_edges_of_one if one_lane else _assign_edges)(on_rim, free)
+    start, taken = _assign_edges(on_rim, free)
     end = jnp.take_along_axis(follow, start, axis=0)
 
     def at(index: Array) -> Vec:
@@ -417,27 +500,6 @@ def _assign_edges(on_rim: Array, free: Array) -> tuple[Array, Array]:
     taken = free & (rank_free <= rank_edge[-1:])
     here = (rank_edge[None] == rank_free[:, None]) & on_rim[None]
     return jnp.sum(jnp.where(here, row[None], 0), axis=1, dtype=jnp.int32), taken
-
-
-def _assign_edges_of_one(on_rim: Array, free: Array) -> tuple[Array, Array]:
-    """Return what `_assign_edges` does for one lane, by a loop over its edges."""
-
-    def assign(state: tuple[_BitSet, _BitSet, Array, Array]) -> tuple:
-        """Give the first edge to the first free slot, and remove both from their sets."""
-        edges, slots, start, taken = state
-        (edge, edges), (slot, slots) = _pop_first(edges), _pop_first(slots)
-        start = lax.dynamic_update_index_in_dim(start, edge[None], slot, 0)
-        taken = lax.dynamic_update_index_in_dim(taken, jnp.ones(1, bool), slot, 0)
-        return edges, slots, start, taken
-
-    state = (
-        _bit_set(on_rim),
-        _bit_set(free),
-        jnp.zeros(free.shape, jnp.int32),
-        jnp.zeros(free.shape, bool),
-    )
-    left = lax.while_loop(lambda s: ~_is_empty(s[0]) & ~_is_empty(s[1]), assign, state)
-    return left[2:]
 
 
 def _corners(p: _Polytope, best: Array) -> Corner:

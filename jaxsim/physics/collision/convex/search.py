@@ -18,7 +18,7 @@ from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec, select_where
 from jaxsim.model.data import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.difference import Corner, Difference
-from jaxsim.physics.collision.convex.epa import epa_deepest_face
+from jaxsim.physics.collision.convex.epa import epa_deepest_face, epa_first_triangle
 from jaxsim.physics.collision.convex.feature import Feature, feature_of, points, solve_feature
 from jaxsim.physics.collision.convex.gjk import combine_corners, gjk_nearest
 from jaxsim.physics.collision.convex.patch import MAX_PATCH_POINTS, Patch, patch_of
@@ -91,10 +91,14 @@ def search_convex_pairs(
     found = evaluate_active_lanes(
         approach, reach > -NO_CONTACT_DISTANCE / 2, (lanes, cutoff), t.gjk_lanes
     )
-    penetrate = functools.partial(_run_epa, assets)
     overlap = found.near & found.inside
+    start = functools.partial(_start_epa, assets)
+    triangle = evaluate_active_lanes(start, overlap, lanes, min(t.contact_lanes, few))
+    penetrate = functools.partial(_run_epa, assets)
     apart = found.corners, found.weight, found.normal
-    deepest = evaluate_active_lanes(penetrate, overlap, lanes, min(t.epa_lanes, few), apart)
+    deepest = evaluate_active_lanes(
+        penetrate, overlap, (lanes, triangle), min(t.epa_lanes, few), apart
+    )
     found = _Nearest(*deepest, found.inside, found.near)
     finish = functools.partial(_solve_contacts, assets, features)
     at, feature, patch = evaluate_active_lanes(
@@ -135,9 +139,17 @@ def _approach(assets: Assets, operands: tuple[Lanes, Array]) -> _Nearest:
     return _Nearest(near.triangle, near.weight, normal, near.inside, ~near.apart)
 
 
-def _run_epa(assets: Assets, lanes: Lanes) -> tuple:
+def _start_epa(assets: Assets, lanes: Lanes) -> tuple[Corner, Corner, Corner]:
+    """Return the initial polytopes of EPA."""
+    return epa_first_triangle(lanes.difference(assets))
+
+
+def _run_epa(
+    assets: Assets, operands: tuple[Lanes, tuple[Corner, Corner, Corner]]
+) -> tuple[tuple[Corner, Corner, Corner], tuple[Array, Array, Array], Vec]:
     """Run EPA; return the corners, their weights and the normal."""
-    deep = epa_deepest_face(lanes.difference(assets), assets.max_iterations)
+    lanes, triangle = operands
+    deep = epa_deepest_face(lanes.difference(assets), triangle, assets.max_iterations)
     return deep.triangle, deep.weight, deep.normal
 
 

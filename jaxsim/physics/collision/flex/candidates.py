@@ -18,7 +18,7 @@ from jaxsim.physics.collision.flex.broadphase import select_near_entries
 from jaxsim.physics.collision.flex.item import FlexItems, RoundedHull, hulls_of, no_item
 from jaxsim.physics.collision.flex.plan import FlexPairGroup
 from jaxsim.physics.collision.flex.rod_box import bars_of
-from jaxsim.physics.collision.shape import CandidatePoints, PlacedGeoms
+from jaxsim.physics.collision.shape import CandidatePoints, PlacedGeoms, PointTable
 from jaxsim.transforms.materialize import materialize_result
 
 
@@ -59,7 +59,9 @@ def flex_narrow_phase(
         first = pair.look_up(np.full(int(group.entries.pair.max()) + 1, no_item(s)))
     touch = jax.tree.map(flat, touch._replace(tangent=None, dropped=None))
     item = repeat_ids(first), repeat_ids(second)
-    points = CandidatePoints(touch, repeat_ids(pair), flat(found), item, _point_ranks(start, slots))
+    points = CandidatePoints(
+        PointTable((touch,)), repeat_ids(pair), flat(found), item, _point_ranks(start, slots)
+    )
     return points, dropped
 
 

@@ -32,6 +32,7 @@ from jaxsim.physics.collision.shape import (
     CandidatePoints,
     ContactPoints,
     PlacedGeoms,
+    PointTable,
     add_slot_axis,
 )
 from jaxsim.physics.collision.speculative.conservative_advancement import conservative_advancement
@@ -141,7 +142,8 @@ def _group_points(
     touch = jax.tree.map(
         flat, ContactPoints(away, at, add_slot_axis(meeting.normal), speculative=speculative)
     )
-    return CandidatePoints(touch, StaticIds.of(group.pairs).repeated(group.slots), flat(there))
+    pair = StaticIds.of(group.pairs).repeated(group.slots)
+    return CandidatePoints(PointTable((touch,)), pair, flat(there))
 
 
 def _convex_distance(
