@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kernels
 WORLDS = 5
 # Hulls, and shapes that have no closed form with them; the floor comes last.
 SHAPES = ("mesh:wedge", "box", "mesh:prism", "capsule", "mesh:wedge", "box")
-SCENE = f"""<mujoco><option><flag multiccd="disable"/></option><asset>
+SCENE = f"""<mujoco><option ccd_tolerance="1e-10"><flag multiccd="disable"/></option><asset>
   <mesh name="wedge" vertex="0 0 0  .2 0 0  0 .2 0  0 0 .2  .15 .15 .1"/>
   <mesh name="prism" vertex="-.1 -.1 -.1  .1 -.1 -.1  0 .1 -.1  -.1 -.1 .1  .1 -.1 .1  0 .1 .1"/>
 </asset><worldbody>{
