@@ -101,8 +101,9 @@ def test_the_program_does_not_grow_with_the_sensors():
         _, d = oracle.pair(mj, random_state(mj))
         return str(jax.make_jaxpr(lambda d: read(m, d))(d)).count(" = ")
 
-    # of the first eight there are pairs of each family, of several geoms on both sides
-    assert size(2 * len(ASKED)) <= size(8) + 10
+    # of the first nine there are pairs of each family, of several geoms on both sides, in more than
+    # one chunk of a search
+    assert size(2 * len(ASKED)) <= size(9)
 
 
 @pytest.mark.slow
