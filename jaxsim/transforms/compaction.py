@@ -128,8 +128,6 @@ def evaluate_used_slots(
     slots: Any,
     used: Array,
     size: int,
-    *,
-    otherwise: PyTree | None = None,
     axis: int = 0,
 ) -> PyTree:
     """Evaluate `function` on the first slots of all worlds, chunk by chunk up to the last used one.
@@ -139,12 +137,10 @@ def evaluate_used_slots(
       slots: operands, `[n, *W]`.
       used: the largest number of used slots of any world.
       size: slots per chunk.
-      otherwise: the result of slots in chunks that are not evaluated, with one slot that stands
-        for all; zeros by default.
       axis: the axis of the results that counts slots.
 
     Returns:
-      `[..., n, *W]`, with all axes of worlds.
+      `[..., n, *W]`, with all axes of worlds; zero in chunks that are not evaluated.
     """
     n = len(jax.tree.leaves(slots)[0])
     size = min(size, n)
@@ -167,17 +163,11 @@ def evaluate_used_slots(
         """Return whether used slots are left."""
         return state[0] < used
 
-    one = jax.eval_shape(evaluate, jax.tree.map(lambda x: x[:1], slots))
-    if otherwise is None:
-        otherwise = zeros_from_shapes(one)
-
-    def fill(x: Array, like: jax.ShapeDtypeStruct) -> Array:
-        """Return the result of all slots."""
-        shape = like.shape
-        return jnp.broadcast_to(x, (*shape[:axis], n, *shape[axis + 1 :]))
-
-    results = jax.tree.map(fill, otherwise, one)
-    return lax.while_loop(has_used_slots, process_chunk, (jnp.int32(0), results))[1]
+    shapes = jax.eval_shape(evaluate, jax.tree.map(lambda x: x[:size], slots))
+    none = jax.tree.map(
+        lambda x: jnp.zeros((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype), shapes
+    )
+    return lax.while_loop(has_used_slots, process_chunk, (jnp.int32(0), none))[1]
 
 
 def _active_lane_order(needed: Array, size: int) -> tuple[Array, Array]:

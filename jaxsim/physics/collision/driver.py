@@ -206,12 +206,15 @@ def choose_contacts(
         return _contacts(_gather_points(points, *slots), params, layout)
 
     if platform().fuses_calls and not is_differentiated():
-        contacts = evaluate_used_slots(
-            fill_slots,
-            (index, exists),
-            jnp.max(number),
-            tuning().contacts_per_chunk,
-            otherwise=fill_slots((index[:1], jnp.zeros_like(exists[:1]))),
+        used = jnp.maximum(jnp.max(number), 1)
+        size = tuning().contacts_per_chunk
+        contacts = evaluate_used_slots(fill_slots, (index, exists), used, size)
+        # Unused slots repeat the first one, whose parameters are valid.
+        contacts = jax.tree.map(lambda a: jnp.where(exists, a, a[:1]), contacts)
+        contacts = contacts._replace(
+            dist=jnp.where(exists, contacts.dist, NO_CONTACT_DISTANCE),
+            exists=exists,
+            active=contacts.active & exists,
         )
     else:
         contacts = fill_slots((index, exists))
