@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 from states import stack
-from tolerance import STORED_SINGLE
+from tolerance import CONTACT
 
 import jaxsim
 from jaxsim.io.bridge import put_model
@@ -16,8 +16,9 @@ from jaxsim.transforms.tuning import override
 pytestmark = pytest.mark.kernels
 
 WORLDS = 5
-# Hulls, and shapes that have no closed form with them; the floor comes last.
-SHAPES = ("mesh:wedge", "box", "mesh:prism", "capsule", "mesh:wedge", "box")
+# Hulls, and boxes that have no closed form with them; the floor comes last. Nothing is curved:
+# there the oracle iterates to a tolerance of its own.
+SHAPES = ("mesh:wedge", "box", "mesh:prism", "mesh:prism", "mesh:wedge", "box")
 SCENE = f"""<mujoco><option ccd_tolerance="1e-10"><flag multiccd="disable"/></option><asset>
   <mesh name="wedge" vertex="0 0 0  .2 0 0  0 .2 0  0 0 .2  .15 .15 .1"/>
   <mesh name="prism" vertex="-.1 -.1 -.1  .1 -.1 -.1  0 .1 -.1  -.1 -.1 .1  .1 -.1 .1  0 .1 .1"/>
@@ -71,7 +72,7 @@ def test_worlds_that_differ_have_the_contacts_of_the_oracle(scene):
         for name in ("dist", "pos", "frame", "friction", "solref"):
             ours = np.asarray(getattr(contact, name)).ravel()
             theirs = getattr(d.contact, name).ravel()
-            np.testing.assert_allclose(ours, theirs, **STORED_SINGLE, err_msg=name)
+            np.testing.assert_allclose(ours, theirs, **CONTACT, err_msg=name)
 
 
 def test_the_number_of_searches_follows_the_number_of_near_pairs(scene, monkeypatch):
