@@ -67,12 +67,10 @@ def log_warnings(
 
     Args:
       function: `(m, d, ...) -> d`, such as `jaxsim.step`. For a function of several steps the
-        handler
-        is called once, with the number of occurrences.
+        handler is called once, with the number of occurrences.
       handler: called on the host with each `WarningEvent`, in the order of the worlds and of the
-        steps
-        of a scan. By default it logs a line to the logger "jaxsim". An exception in it ends the
-          program.
+        steps of a scan. By default it logs a line to the logger "jaxsim". An exception in it ends
+        the program.
 
     Returns:
       The function, with the same results; it works under jit, vmap and scan.

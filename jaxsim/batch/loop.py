@@ -30,8 +30,7 @@ class ControlLoop:
 
     Attributes:
       data: the state. Its fields are numpy arrays that stay the same objects: values written to
-        them
-        are used by the next call, which then overwrites them with its result.
+        them are used by the next call, which then overwrites them with its result.
 
     Raises:
       ValueError: `d` is a batch.

@@ -67,9 +67,8 @@ class BatchProgram:
 
     Attributes:
       devices: number of devices in use: the largest number of available ones that divides the
-        number
-        of worlds. With fewer than 16 worlds each, results differ by rounding from those of fewer
-        devices (`over_devices` has a remedy).
+        number of worlds. With fewer than 16 worlds each, results differ by rounding from those of
+        fewer devices (`over_devices` has a remedy).
       tile: worlds that a device advances together.
       trace_seconds: time to trace the program.
       compile_seconds: time to compile it.

@@ -45,8 +45,7 @@ def rollout(
 
     Raises:
       ValueError: `steps` and `ctrl` contradict each other, a field cannot be recorded, or `remat`
-        is
-        no number of steps.
+        is no number of steps.
 
     Example:
       >>> swing = jax.jit(lambda d: rollout(m, d, 100, record=["qpos"]))

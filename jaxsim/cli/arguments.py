@@ -78,7 +78,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"jaxsim {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parser.commands = commands
-    _add_models(commands)
+    _add_info(commands)
+    _add_rollout(commands)
+    _add_measurements(commands)
+    _add_compile(commands)
     _add_view(commands)
     _add_render(commands)
     _add_plot(commands)
@@ -86,8 +89,8 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_models(commands: Any) -> None:
-    """Add the commands that take a model."""
+def _add_info(commands: Any) -> None:
+    """Add the command that describes a model."""
     info = _add_command(commands, "info", "describe a model and what it costs")
     _share(info, "model")
     info.add_argument(
@@ -102,6 +105,9 @@ def _add_models(commands: Any) -> None:
         "--lower", action="store_true", help="--program with the number of instructions"
     )
 
+
+def _add_rollout(commands: Any) -> None:
+    """Add the command that simulates many worlds."""
     run = _add_command(commands, "rollout", "simulate many worlds")
     _share(run, "model")
     run.add_argument("--worlds", type=_count, default=1024, help="parallel worlds (default 1024)")
@@ -123,6 +129,9 @@ def _add_models(commands: Any) -> None:
     )
     _share(run, "--contacts", "--float64")
 
+
+def _add_measurements(commands: Any) -> None:
+    """Add the commands that measure differences from MuJoCo, and times."""
     compare = _add_command(commands, "compare", "compare a model with MuJoCo, stage by stage")
     compare.add_argument("model", metavar="MODEL.xml")
     compare.add_argument(
@@ -143,6 +152,9 @@ def _add_models(commands: Any) -> None:
     )
     _share(times, "--key", "--seed", "--contacts", "--float64")
 
+
+def _add_compile(commands: Any) -> None:
+    """Add the command that saves a compiled model."""
     save = _add_command(commands, "compile", "save a compiled model that loads without compiling")
     save.add_argument("model", metavar="MODEL.xml")
     save.add_argument("--out", metavar="MODEL.jxm", help="file to write (default: MODEL.jxm)")

@@ -28,8 +28,7 @@ class Torque(NamedTuple):
     Attributes:
       ctrl: controls within the limits, (nu,).
       missing: generalized force that the actuators cannot provide, (nv,) [N or N m]: at dofs
-        without
-        an actuator, or because of limits.
+        without an actuator, or because of limits.
     """
 
     ctrl: jax.Array

@@ -1,6 +1,6 @@
 """Inverse kinematics: the pose in which sites and bodies reach their targets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -143,18 +143,22 @@ def inverse_kinematics(
         qpos = pose(dq)
         return jnp.concatenate([errors(qpos), limits * _limit_violation(m, qpos), hold * dq])
 
-    start = jnp.zeros(m.nv, dtype)
-    if solver is None:
-        end = levenberg_marquardt(
-            residuals, start, iterations=iterations, damping=INITIAL_DAMPING, uniform=True
-        )
-    else:
-        end = minimize_with_optimistix(
-            residuals, solver, start, iterations=iterations, extra="control"
-        )
-    qpos = pose(end.x)
+    qpos = pose(_minimize(residuals, jnp.zeros(m.nv, dtype), iterations, solver))
     error = jnp.max(jnp.abs(errors(qpos)), initial=0)
     return Pose(qpos, error, jnp.max(jnp.abs(_limit_violation(m, qpos)), initial=0))
+
+
+def _minimize(
+    residuals: Callable[[jax.Array], jax.Array], start: jax.Array, iterations: int, solver: Any
+) -> jax.Array:
+    """Return the minimum of least squares, by a solver of optimistix or Levenberg-Marquardt."""
+    if solver is None:
+        return levenberg_marquardt(
+            residuals, start, iterations=iterations, damping=INITIAL_DAMPING, uniform=True
+        ).x
+    return minimize_with_optimistix(
+        residuals, solver, start, iterations=iterations, extra="control"
+    ).x
 
 
 def _limit_violation(m: Model, qpos: jax.Array) -> jax.Array:

@@ -123,8 +123,7 @@ def multiple_shooting(
         guessed controls.
       iterations: iteration limit; static.
       tolerance: convergence criterion: the defects are closed, and the expected decrease of the
-        cost,
-        relative to 1 + cost, is less than this.
+        cost, relative to 1 + cost, is less than this.
       regularization: initial value, (); pass that of a Solution to continue it.
 
     Returns:

@@ -69,12 +69,9 @@ def predictive_sampling(
       problem: the costs and limits.
       key: random key.
       how: options of all methods of this file. `steps`: the horizon. `samples`: motions per
-        iteration
-        (64). `iterations`: number of iterations (1). `sigma`: standard deviation of the knots in
-          half
-        ranges of the controls, or in the unit of a control without limits, a number or (n, nu)
-          (0.3).
-        `interpolation`: "zero", "linear" or "cubic" ("cubic").
+        iteration (64). `iterations`: number of iterations (1). `sigma`: standard deviation of the
+        knots in half ranges of the controls, or in the unit of a control without limits, a number
+        or (n, nu) (0.3). `interpolation`: "zero", "linear" or "cubic" ("cubic").
 
     Returns:
       A Plan.

@@ -87,8 +87,7 @@ def shoot(
         cost, gradient = value_and_grad(u)
         better = cost < least
         best, least = jnp.where(better, u, best), jnp.where(better, cost, least)
-        held = ((u <= lower) & (gradient > 0)) | ((u >= upper) & (gradient < 0))
-        slope = jnp.max(jnp.where(held, 0, jnp.abs(gradient)), initial=0)
+        slope = _projected_slope(u, gradient, lower, upper)
         # A motion that diverged has no gradient: continue from the best controls.
         gradient = jnp.where(jnp.isfinite(gradient), gradient, 0)
         with relaxed_promotion():
@@ -103,3 +102,12 @@ def shoot(
         iterate, start, None, length=iterations + 1
     )
     return Shot(best, least, history, slope, last, memory)
+
+
+def _projected_slope(
+    u: jax.Array, gradient: jax.Array, lower: jax.Array, upper: jax.Array
+) -> jax.Array:
+    """Return the largest absolute entry of the projected gradient, (): without controls that the
+    gradient holds at a limit."""
+    held = ((u <= lower) & (gradient > 0)) | ((u >= upper) & (gradient < 0))
+    return jnp.max(jnp.where(held, 0, jnp.abs(gradient)), initial=0)

@@ -59,8 +59,7 @@ def equilibrium(
     check_data("equilibrium", m, d)
     iterations = check_count("equilibrium: iterations", iterations)
     lower, upper = Problem().limits(m)
-    nv, na, nx = m.nv, m.na, tangent_size(m)
-    dtype = m.qpos0.dtype
+    nv, na, nx, dtype = m.nv, m.na, tangent_size(m), m.qpos0.dtype
     d = d.replace(qvel=jnp.zeros_like(d.qvel), ctrl=jnp.clip(d.ctrl, lower, upper))
     hold = jnp.broadcast_to(jnp.asarray(pose).astype(dtype), (nv,))
 
@@ -72,9 +71,8 @@ def equilibrium(
     def accelerations(x: jax.Array) -> jax.Array:
         found = forward(m, carry_results(m, world(x), ("qacc", "act_dot")))
         # gradient of the clipped part: a slope back into the limits
-        beyond = d.ctrl + x[nv + na :]
-        beyond = beyond - jnp.clip(beyond, lower, upper)
-        return jnp.concatenate([found.qacc, found.act_dot, beyond])
+        u = d.ctrl + x[nv + na :]
+        return jnp.concatenate([found.qacc, found.act_dot, u - jnp.clip(u, lower, upper)])
 
     def solve(x: jax.Array, hold: jax.Array) -> tuple[jax.Array, None]:
         def residuals(x: jax.Array) -> jax.Array:

@@ -253,8 +253,7 @@ def register_collider(type1: GeomType, type2: GeomType, collide: Callable, slots
 
     Raises:
       ValueError: the types are in the other order, `slots` is not positive, or a function is
-        registered
-        for the pair already.
+        registered for the pair already.
     """
     kind = (int(type1), int(type2))
     if kind[0] > kind[1]:

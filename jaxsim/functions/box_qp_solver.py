@@ -29,8 +29,7 @@ class BoxSolution(NamedTuple):
       x: the solution, (n,); not finite if H is not positive definite.
       free: which variables are not clamped, (n,) bool.
       rank: number of free variables, () int; -1 if there is no solution: H is not positive
-        definite,
-        or the iteration limit was reached.
+        definite, or the iteration limit was reached.
       factor: lower Cholesky factor of H restricted to the free variables, sorted as in `order`, in
         the first `rank` rows and columns; the rest is the identity, (n, n).
       order: the free variables, ascending, then the others, (n,) int.

@@ -63,30 +63,18 @@ def set_inertia(
     mass, density = _arguments(m, mass, density)
     geom = np.array([row[0] for row in rows])
     content, unit = _solids(m, rows)
-    rho = np.array([row[2] for row in rows]) if density is None else density[geom]
-    written = np.array([row[1] is not None for row in rows])
-    fixed = jnp.asarray([row[1] or 0.0 for row in rows], content.dtype)
-    weight = jnp.where(written, fixed, jnp.asarray(rho, content.dtype) * content)
-    weight = weight if mass is None else mass[geom]
+    weight = _geom_masses(rows, content, density) if mass is None else mass[geom]
 
-    # Center of mass, and the inertia tensor about it in the body frame.
     # index of each geom's body among the inferred bodies
-    slot = np.searchsorted(np.unique(body), body)
-    count, ids = slot[-1] + 1, np.unique(body)
-    total = jax.ops.segment_sum(weight, slot, count)
-    pos = m.geom_pos[geom]
-    com = jax.ops.segment_sum(weight[:, None] * pos, slot, count) / total[:, None]
-    axes = jax.vmap(quat_to_mat)(m.geom_quat[geom])
-    arm = pos - com[slot]
-    own = (axes * (weight[:, None] * _second_moments(unit))[:, None, :]) @ axes.swapaxes(1, 2)
-    second = own + weight[:, None, None] * arm[:, :, None] * arm[:, None, :]
-    second = jax.ops.segment_sum(second, slot, count)
+    ids, slot = np.unique(body, return_inverse=True)
+    total, com, second = _second_moments_of_bodies(m, geom, slot, weight, unit)
 
     # A single geom gives its own frame; for several geoms compute principal axes, largest moment
     # first.
     single = np.bincount(slot) == 1
-    first = np.searchsorted(slot, np.arange(count))
-    quat, ipos = m.geom_quat[geom[first]], jnp.where(single[:, None], pos[first], com)
+    first = np.searchsorted(slot, np.arange(len(ids)))
+    quat = m.geom_quat[geom[first]]
+    ipos = jnp.where(single[:, None], m.geom_pos[geom[first]], com)
     moments = weight[first][:, None] * unit[first]
     if not single.all():
         principal_frame, central = jax.vmap(principal)(second[~single])
@@ -99,6 +87,39 @@ def set_inertia(
         body_ipos=m.body_ipos.at[ids].set(ipos),
         body_iquat=m.body_iquat.at[ids].set(quat),
     )
+
+
+def _geom_masses(rows: list, content: _Array, density: _Array | None) -> _Array:
+    """Return the masses of geoms (n,): as written, otherwise density times volume or area."""
+    given = [row[2] for row in rows]
+    rho = np.array(given) if density is None else density[np.array([row[0] for row in rows])]
+    written = np.array([row[1] is not None for row in rows])
+    fixed = jnp.asarray([row[1] or 0.0 for row in rows], content.dtype)
+    return jnp.where(written, fixed, jnp.asarray(rho, content.dtype) * content)
+
+
+def _second_moments_of_bodies(
+    m: Model, geom: np.ndarray, slot: np.ndarray, weight: _Array, unit: _Array
+) -> tuple[_Array, _Array, _Array]:
+    """Return mass, center of mass and central second-moment tensor of bodies, in their frames.
+
+    Args:
+      m: the model.
+      geom: ids of the geoms, (n,).
+      slot: index of each geom's body, (n,), sorted.
+      weight: masses of the geoms, (n,).
+      unit: principal moments of the geoms per mass, (n, 3).
+    """
+    count = slot[-1] + 1
+    total = jax.ops.segment_sum(weight, slot, count)
+    pos = m.geom_pos[geom]
+    com = jax.ops.segment_sum(weight[:, None] * pos, slot, count) / total[:, None]
+    # Rotate each geom's second moments to the body frame; parallel-axis theorem.
+    axes = jax.vmap(quat_to_mat)(m.geom_quat[geom])
+    arm = pos - com[slot]
+    own = (axes * (weight[:, None] * _second_moments(unit))[:, None, :]) @ axes.swapaxes(1, 2)
+    second = own + weight[:, None, None] * arm[:, :, None] * arm[:, None, :]
+    return total, com, jax.ops.segment_sum(second, slot, count)
 
 
 def _second_moments(moments: _Array) -> _Array:

@@ -76,9 +76,7 @@ def assemble(
     """
     fields = {**fields, **_plugin_numbers(fields, plugins)}
     sizes = {name: int(value) for name, value in fields.items() if _is_count(value)}
-    leaves = {
-        name: _convert_leaf(name, f, fields[name], sizes) for name, f in _real_fields(Model, fields)
-    }
+    leaves = _convert_leaves(Model, fields, sizes)
     static = {name: value for name, value in fields.items() if name not in leaves}
     tables = _tables(static, names, plugins)
     tables |= flags(lambda name: opt[name[4:]] if name.startswith("opt.") else fields[name])
@@ -195,21 +193,20 @@ def _side_sites(fields: _ModelTables) -> np.ndarray:
     return np.maximum(np.rint(side), -1).astype(np.int32)
 
 
-def _real_fields(record: type[Record], given: _ModelTables):
-    """Yield the declared array fields that were given; the others stay None."""
-    return (
-        (name, f)
+def _convert_leaves(
+    record: type[Record], given: _ModelTables, sizes: Mapping[str, int]
+) -> dict[str, np.ndarray]:
+    """Return the declared array fields that were given; the others stay None."""
+    return {
+        name: _convert_leaf(name, f, given[name], sizes)
         for name, f in record.fields.items()
         if not f.static and f.nested is None and name in given
-    )
+    }
 
 
 def _assemble_record(record: type[Record], given: _ModelTables, sizes: Mapping[str, int]) -> Any:
-    values = {
-        name: _convert_leaf(name, f, given[name], sizes) for name, f in _real_fields(record, given)
-    }
     statics = {n: int(given[n]) for n, f in record.fields.items() if f.static and n in given}
-    return record(**values, **statics)
+    return record(**_convert_leaves(record, given, sizes), **statics)
 
 
 def _convert_leaf(name: str, field, value, sizes: Mapping[str, int]) -> np.ndarray:

@@ -42,17 +42,14 @@ def load_model(
         `max_contact_points` of the model (of each condim), or chosen from its pairs.
       pairs: capacity of near pairs of geoms, for each group of pairs with one collision function,
         that the narrow phase tests; the first ones are kept, the overflow is counted. None: as
-          saved,
-        or as specified by `max_geom_pairs` (of each two types), or chosen. `suggest_capacities`
-        measures both.
+        saved, or as specified by `max_geom_pairs` (of each two types), or chosen.
+        `suggest_capacities` measures both.
       free: names of real fields that may change after loading though they are zero now, such as
         "dof_frictionloss" or "opt.density", or "all". A field that is zero for every item and not
         free is compiled out, and `Model.replace` rejects a change of it; one nonzero item keeps it
         live for all items. Name here the fields that you batch, randomize or differentiate from
-          zero;
-        `model/switch/switches.py` has the table. "mesh_vert" matters on accelerators, where a
-          program
-        does not check whether vertices moved.
+        zero; `model/switch/switches.py` has the table. "mesh_vert" matters on accelerators, where
+        a program does not check whether vertices moved.
       smooth: smoothing length of contacts [m], so that gradients exist before geoms touch
         (docs/physics/contacts.md, Smooth contact). None or 0: contacts are those of MuJoCo. For a
         saved model None keeps its length, 0 removes it.

@@ -72,14 +72,9 @@ def recompile(spec: Spec, m: Model, d: Data, **options: Any) -> tuple[Model, Dat
     state = {n: np.array(getattr(d, n)) for n in _WHOLE_FIELDS if getattr(start, n) is not None}
     for name, part in _PARTS.items():
         old, fresh = getattr(d, name), getattr(start, name)
-        if old is None or fresh is None:
-            continue
-        # a slot of the new array, and the slot of the old one that it comes from
-        to, of = _pairs(before, after, part, m.structure, new.structure)
-        state[name] = _repeat_for_batch(fresh, batch)
-        # the slots are the axis after those of the worlds
-        rows = np.moveaxis(state[name], len(batch), 0)
-        rows[to] = np.moveaxis(np.asarray(old), len(batch), 0)[of]
+        if old is not None and fresh is not None:
+            slots = _pairs(before, after, part, m.structure, new.structure)
+            state[name] = _transfer_slots(np.asarray(old), fresh, batch, *slots)
     n = min(m.nuserdata, new.nuserdata)
     state["userdata"] = _repeat_for_batch(start.userdata, batch)
     state["userdata"][..., :n] = np.asarray(d.userdata)[..., :n]
@@ -95,6 +90,20 @@ def recompile(spec: Spec, m: Model, d: Data, **options: Any) -> tuple[Model, Dat
 def _repeat_for_batch(a: Any, batch: tuple[int, ...]) -> np.ndarray:
     """Repeat an array of one world for a batch; the result is writable."""
     return np.array(np.broadcast_to(a, (*batch, *np.shape(a))))
+
+
+def _transfer_slots(
+    old: np.ndarray, fresh: Any, batch: tuple[int, ...], to: np.ndarray, of: np.ndarray
+) -> np.ndarray:
+    """Return a new array of a batch whose slots `to` are the slots `of` of the old one.
+
+    The other slots are those of `fresh`, the array of one world.
+    """
+    new = _repeat_for_batch(fresh, batch)
+    # the slots are the axis after those of the worlds
+    rows = np.moveaxis(new, len(batch), 0)
+    rows[to] = np.moveaxis(old, len(batch), 0)[of]
+    return new
 
 
 class _Part(NamedTuple):

@@ -37,8 +37,7 @@ def save_model(m: Model, target: str | os.PathLike[str] | BinaryIO) -> None:
     Args:
       m: the model; its leaves may have batch axes.
       target: path of the file, `.jxm` by convention, or a binary stream open for writing. An
-        existing
-        file is replaced once the new one is complete.
+        existing file is replaced once the new one is complete.
 
     Raises:
       ValueError: a leaf has a type that cannot be saved.

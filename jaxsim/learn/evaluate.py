@@ -27,8 +27,7 @@ class Scores(struct.PyTreeNode):
       steps: number of actions, (episodes,).
       diverged: whether the world diverged, bool (episodes,).
       motion: the states before each action and the controls, (actions, episodes, ...); entries
-        after
-        the end of an episode are not meaningful.
+        after the end of an episode are not meaningful.
     """
 
     score: jax.Array

@@ -78,8 +78,7 @@ class Run(NamedTuple):
 
         Args:
           step: step of the checkpoint; None: the last intact one; a warning names the damaged ones
-            that
-            are skipped.
+            that are skipped.
         """
         return self.checkpoints.restore(self.form(), step)
 

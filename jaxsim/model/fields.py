@@ -333,7 +333,7 @@ class Record:
     def _dtype(self, name: str, field: Field) -> Any:
         """Return the type of a field's present or future value; None if it does not hold numbers.
 
-        JAX's transformations put masks, tangents and other objects in place of the arrays.
+        JAX's transformations replace the arrays by masks, tangents and other objects.
         """
         declared = DTYPES[field.dtype]
         old = getattr(self.__dict__[name], "dtype", None)

@@ -151,8 +151,7 @@ class Spec(Tree):
 
         Raises:
           ValueError: attached elements, or keyframes of a changed tree, can be expressed in MJCF
-            only
-            after compilation; use `jaxsim.flatten(spec)`.
+            only after compilation; use `jaxsim.flatten(spec)`.
         """
         waiting = next((e for e in self.walk() if e.origin or e.layout), None)
         if waiting is not None:
@@ -170,8 +169,7 @@ class Spec(Tree):
 
         Args:
           file: path of the archive, or a binary stream open for writing. An existing file is
-            replaced
-            once the new one is complete.
+            replaced once the new one is complete.
 
         Raises:
           ModelError: a file that the model names cannot be read.

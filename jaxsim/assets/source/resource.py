@@ -46,8 +46,7 @@ class Resources:
 
         Raises:
           ResourceError: there is no such file, or it cannot be read; the message lists the
-            locations
-            searched.
+            locations searched.
         """
         found = self.find(name, (self.folder,))
         if found is None:

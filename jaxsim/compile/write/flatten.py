@@ -43,8 +43,7 @@ def flatten_spec(c: Compilation) -> Spec:
 
     Raises:
       ModelError: a part was attached from a model whose compiler settings cannot be expressed in
-        one
-        file with those of this model.
+        one file with those of this model.
     """
     c.spec = spec = Spec(c.spec.root, path=c.spec.path, files=c.spec.files)  # which may change
     for key in spec.section("keyframe"):

@@ -116,9 +116,25 @@ def rk4(m: Model, d: Data) -> Data:
     parts = (np.array([1 / 2, 1 / 2, 1], dtype), np.array([1 / 3, 1 / 3, 1 / 6], dtype))
     start = (d, first, jax.tree.map(lambda a: a / 6, first))
     (last, _, (vel, acc, act_dot)), left = lax.scan(stage, start, parts)
-    # Combine: activations and results of the start where MuJoCo uses them, then the mean slope.
+    # Activations advance along their mean rate, with the working values of the start.
     from_start = d.replace(act_dot=act_dot, **at_start, **stage_inputs(m, last))
-    new, end = advance_activations(m, from_start), _restore_start_results(m, d, last)
+    new = advance_activations(m, from_start)
+    return _finish_rk4(m, d, last, new, vel, acc, left)
+
+
+def _finish_rk4(
+    m: Model, d: Data, last: Data, new: Data, vel: Array, acc: Array, left: dict
+) -> Data:
+    """Return the end of a step by RK4: put trees to sleep, and advance along the mean slope.
+
+    Args:
+      m: the model.
+      d, last: the start of the step, and the last stage.
+      new: the start with advanced activations.
+      vel, acc: mean slope of the configuration and of the velocity, `[nv, *W]`.
+      left: working values of each stage, with a leading stage axis; empty if no tree can sleep.
+    """
+    end = _restore_start_results(m, d, last)
     # Sleep, by the velocities of the start and the islands of the last stage.
     if can_sleep(m):
         end = _fallen_asleep(m, d, last, end, new, left)

@@ -9,8 +9,8 @@ batch axis (transforms/), and compiles a program unless it is called inside one.
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Literal, Protocol, TypeVar, overload
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -116,20 +116,11 @@ def make_public(
         # Bind arguments by name, and separate the callbacks.
         own = named.pop("callbacks", None) if callbacks else None
         m, *rest = signature.bind(*args, **named).args
-        # Check arguments, and resolve names of objects to ids.
         check_model(name, m)
         m = m if own is None else m.replace(callbacks=own)
         check_callbacks(name, m)
-        rest = [
-            object_id(name, m, n, a) if n in OBJECT_COUNT_FIELDS else a
-            for n, a in zip(names[1:], rest, strict=False)
-        ]
-        for argument, value in zip(names[1:], rest, strict=False):
-            if argument == "d":
-                check_data(name, m, value)
-                check_carries(f"{namespace}.{name}", m, value, fields)
-            else:
-                check_array(name, m, argument, value)
+        given = dict(zip(names[1:], rest, strict=False))
+        rest = _check_arguments(f"{namespace}.{name}", m, given, fields)
         # Inside a trace add to the caller's program, else compile one.
         arrays = [a if isinstance(a, Data) else to_items(a, m.qpos0.dtype) for a in rest]
         run = native if _is_tracing(m, *arrays) else program
@@ -140,6 +131,30 @@ def make_public(
     if callbacks:
         vars(function)["__signature__"] = _add_callbacks_parameter(signature)
     return function
+
+
+def _check_arguments(
+    path: str, m: Model, given: Mapping[str, Any], fields: StageFields
+) -> list[Any]:
+    """Check the arguments after the model; return them, with names of objects resolved to ids.
+
+    Args:
+      path: public path of the function.
+      m: the model.
+      given: arguments by the names of the parameters.
+      fields: reads and writes of the function.
+    """
+    name = path.rpartition(".")[2]
+    values = {
+        n: object_id(name, m, n, a) if n in OBJECT_COUNT_FIELDS else a for n, a in given.items()
+    }
+    for argument, value in values.items():
+        if argument == "d":
+            check_data(name, m, value)
+            check_carries(path, m, value, fields)
+        else:
+            check_array(name, m, argument, value)
+    return list(values.values())
 
 
 def public_stage(name: str) -> PublicStage:

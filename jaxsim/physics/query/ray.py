@@ -73,8 +73,8 @@ def ray(
 
     Returns:
       A RayHit: dist () or (n,), in lengths of `vec` ([m] for a unit vector), or -1; geomid () or
-        (n,),
-      or -1; normal (3,) or (n, 3), the outward unit normal of the surface in the world, or zero.
+      (n,), or -1; normal (3,) or (n, 3), the outward unit normal of the surface in the world, or
+      zero.
 
     Raises:
       ValueError: a shape or precision is wrong, `pnt` and `vec` differ in length, `geomgroup` is

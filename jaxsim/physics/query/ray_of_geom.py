@@ -141,8 +141,7 @@ def ray_flex(
 
     Returns:
       A FlexHit: dist () or (n,), in lengths of `vec`, -1 for none; vertid () or (n,); normal (3,)
-        or
-      (n, 3).
+      or (n, 3).
 
     Raises:
       ValueError: no such flex exists; a shape or precision is wrong.

@@ -223,75 +223,113 @@ def _is_below_rim(
     return z < (1 - part) * height(cell) + part * height(cell + 1)
 
 
+class _CellPath(NamedTuple):
+    """Rays in units of cells, by the main axis of the walk and the axis across it.
+
+    Attributes:
+      by_x: whether the main axis is x.
+      pos, speed: coordinate at the start, and its change per meter, on both axes.
+      cells: cells of the grid on both axes.
+      begin, number: lowest cell of the ray on the main axis, and number of its cells.
+      forward, moves: whether the main coordinate increases, and whether it changes.
+      per: distance along the ray per cell of the main axis [m]; 1 for a ray that does not move.
+    """
+
+    by_x: jax.Array
+    pos: tuple[jax.Array, jax.Array]
+    speed: tuple[jax.Array, jax.Array]
+    cells: tuple[jax.Array, jax.Array]
+    begin: jax.Array
+    number: jax.Array
+    forward: jax.Array
+    moves: jax.Array
+    per: jax.Array
+
+
 def _walk(fields: RayHfields, lane: _Lane) -> tuple[Array, Array]:
     """Walk through the cells; return distance and id of the first triangle hit."""
-    grid, dtype = lane.grid, lane.enter.dtype
-    # The ray in units of cells, with the faster axis as the main axis.
+    path = _convert_to_cells(lane)
+    every, way, world = jax.tree.map(lambda x: x[None], (lane.grid, lane.way, lane.world))
+
+    def step(state: tuple) -> tuple:
+        k, best, found = state
+        low, row, col = _cells_of_step(path, lane, k)
+        # Start at the cell, to avoid cancellation over the distance to it.
+        start = jax.tree.map(lambda x: x[None], lane.pos + lane.way.scale(low))
+        # Intersect both triangles of these cells.
+        corners = _corners(fields, every, row, col, world)
+        t, cell_triangle = materialize_result(
+            _nearest_cell_triangle, every, corners, start, way, low[None], row, col
+        )
+        # Keep the first hit, within the range.
+        nearer = (k < path.number) & (t < best)
+        best, found = jnp.where(nearer, t, best), jnp.where(nearer, cell_triangle, found)
+        return k + 1, best, found
+
+    def has_active_rays(state: tuple) -> Array:
+        k, best, _ = state
+        return jnp.any((k < path.number) & (best == NO_HIT))
+
+    best = jnp.full_like(lane.enter, NO_HIT)
+    _, best, found = lax.while_loop(
+        has_active_rays, step, (jnp.int32(0), best, jnp.zeros_like(path.begin))
+    )
+    return best, found
+
+
+def _convert_to_cells(lane: _Lane) -> _CellPath:
+    """Return rays in units of cells, with the axis on which they are faster as the main axis."""
+    grid = lane.grid
     dx, dy = grid.step
-    ux, uy = lane.way.x / dx, lane.way.y / dy  # in cells
+    ux, uy = lane.way.x / dx, lane.way.y / dy
     x, y = (lane.pos.x + grid.size[0]) / dx, (lane.pos.y + grid.size[1]) / dy
     by_x = jnp.abs(ux) >= jnp.abs(uy)
 
     def swap(one: Array, other: Array) -> tuple[Array, Array]:
         return jnp.where(by_x, one, other), jnp.where(by_x, other, one)
 
-    u, v = swap(ux, uy)  # along the axis of the steps, and across
-    p, q = swap(x, y)
-    length, width = swap(grid.cols - 1, grid.rows - 1)
-
-    def cell(at: Array, cells: Array) -> Array:
-        return jnp.clip(jnp.floor(at), 0, (cells - 1).astype(dtype)).astype(jnp.int32)
-
+    speed, pos, cells = swap(ux, uy), swap(x, y), swap(grid.cols - 1, grid.rows - 1)
     # Range of cells along the main axis.
-    ends = [p + t * u for t in (lane.enter, lane.leave)]
-    begin = cell(jnp.minimum(*ends) - _CELL_SLACK, length)
-    number = cell(jnp.maximum(*ends) + _CELL_SLACK, length) - begin + 1
-    forward = u >= 0
-    moves = jnp.abs(u) > _MIN_CELL_SPEED
-    per = 1 / jnp.where(moves, u, 1)
-
-    every, way, world = jax.tree.map(lambda x: x[None], (grid, lane.way, lane.world))
-
-    def step(state: tuple) -> tuple:
-        k, best, found = state
-        here = begin + jnp.where(forward, k, number - 1 - k)
-        # Interval of the ray in this row of cells.
-        sides = [(here.astype(dtype) + side - p) * per for side in (-_CELL_SLACK, 1 + _CELL_SLACK)]
-        low, high = jnp.minimum(*sides), jnp.maximum(*sides)
-        low = jnp.where(moves, jnp.clip(low, lane.enter, lane.leave), lane.enter)
-        high = jnp.where(moves, jnp.clip(high, lane.enter, lane.leave), lane.leave)
-        # Cells across the main axis that the ray passes in this step.
-        across = [q + t * v for t in (low, high)]
-        first = cell(jnp.minimum(*across) - _CELL_SLACK, width)
-        last = cell(jnp.maximum(*across) + _CELL_SLACK, width)
-        # Start at the cell, to avoid cancellation over the distance to it.
-        start = jax.tree.map(lambda x: x[None], lane.pos + lane.way.scale(low))
-        beside = jnp.minimum(
-            first[None] + np.arange(_CELLS_PER_STEP, dtype=np.int32)[:, None], last[None]
-        )
-        row, col = (
-            jnp.where(by_x[None], beside, here[None]),
-            jnp.where(by_x[None], here[None], beside),
-        )
-        # Intersect both triangles of these cells.
-        corners = _corners(fields, every, row, col, world)
-        t, place = materialize_result(
-            _nearest_cell_triangle, every, corners, start, way, low[None], row, col
-        )
-        # Keep the first hit, within the range.
-        nearer = (k < number) & (t < best)
-        best, found = jnp.where(nearer, t, best), jnp.where(nearer, place, found)
-        return k + 1, best, found
-
-    def has_active_rays(state: tuple) -> Array:
-        k, best, _ = state
-        return jnp.any((k < number) & (best == NO_HIT))
-
-    best = jnp.full_like(lane.enter, NO_HIT)
-    _, best, found = lax.while_loop(
-        has_active_rays, step, (jnp.int32(0), best, jnp.zeros_like(begin))
+    begin, end = _cells_between(
+        *(pos[0] + t * speed[0] for t in (lane.enter, lane.leave)), cells[0]
     )
-    return best, found
+    forward, moves = speed[0] >= 0, jnp.abs(speed[0]) > _MIN_CELL_SPEED
+    per = 1 / jnp.where(moves, speed[0], 1)
+    return _CellPath(by_x, pos, speed, cells, begin, end - begin + 1, forward, moves, per)
+
+
+def _cells_of_step(path: _CellPath, lane: _Lane, k: Array) -> tuple[Array, Array, Array]:
+    """Return the cells that rays pass in step k of the walk.
+
+    Returns:
+      Distance at which the step begins, `[n]`; rows and columns of the cells across the main axis,
+      `[cells, n]`, the last one repeated.
+    """
+    (p, q), (_, v) = path.pos, path.speed
+    here = path.begin + jnp.where(path.forward, k, path.number - 1 - k)
+    # Interval of the ray in this row of cells.
+    offset = here.astype(p.dtype)
+    sides = [(offset + side - p) * path.per for side in (-_CELL_SLACK, 1 + _CELL_SLACK)]
+    low, high = jnp.minimum(*sides), jnp.maximum(*sides)
+    low = jnp.where(path.moves, jnp.clip(low, lane.enter, lane.leave), lane.enter)
+    high = jnp.where(path.moves, jnp.clip(high, lane.enter, lane.leave), lane.leave)
+    # Cells across the main axis that the ray passes in this step.
+    first, last = _cells_between(q + low * v, q + high * v, path.cells[1])
+    across = np.arange(_CELLS_PER_STEP, dtype=np.int32)[:, None]
+    beside = jnp.minimum(first[None] + across, last[None])
+    row = jnp.where(path.by_x[None], beside, here[None])
+    col = jnp.where(path.by_x[None], here[None], beside)
+    return low, row, col
+
+
+def _cells_between(one: Array, other: Array, cells: Array) -> tuple[Array, Array]:
+    """Return the first and last cell between two coordinates, within the grid, with slack."""
+
+    def cell(at: Array) -> Array:
+        return jnp.clip(jnp.floor(at), 0, (cells - 1).astype(at.dtype)).astype(jnp.int32)
+
+    low, high = jnp.minimum(one, other), jnp.maximum(one, other)
+    return cell(low - _CELL_SLACK), cell(high + _CELL_SLACK)
 
 
 def _nearest_cell_triangle(

@@ -43,8 +43,7 @@ class Viewer:
       host: address of this machine to listen on; "0.0.0.0": all of them, for other machines.
       names: additional host names accepted from browsers.
       ghosts: whether the worlds of a batch overlap, all but the first faintly, instead of being
-        side
-        by side.
+        side by side.
       spacing: distance between worlds side by side [m]; None: chosen by their size.
       on_part: called with each viser handle, its part, and the world of its first instance.
       on_soft: called with each viser handle of a flex or skin of the first world, and that object.
@@ -155,8 +154,7 @@ class Viewer:
         Args:
           state: see `show_state`.
           balls: returns the spheres to frame by the camera of a new page, for worlds with these
-            poses,
-            now and whenever the layout changes.
+            poses, now and whenever the layout changes.
         """
         self._balls = balls
         poses = self.posing.of(state)

@@ -49,8 +49,7 @@ class Picture(NamedTuple):
     Attributes:
       rgb: colors from 0 to 1, (height, width, 3).
       depth: depth along the optical axis, (height, width) [m]; the far clipping distance where
-        nothing
-        is hit (`znear` and `zfar` of the look).
+        nothing is hit (`znear` and `zfar` of the look).
       distance: distance along the ray of the pixel, (height, width) [m]; that of the far clipping
         plane where nothing is hit.
       segmentation: geom ids, (height, width); -1: no geom.
@@ -95,8 +94,7 @@ def render(
       what: requested images, of "rgb", "depth", "distance", "segmentation", "normal", "object".
       look: appearance settings; None: `Look.of(m)`.
       geomgroup: six values, visibility of the groups of geoms, flexes, skins and tendons. Known
-        when
-        traced.
+        when traced.
       sitegroup: six values, visibility of the groups of sites. Known when traced.
       shadows: whether lights cast shadows.
 

@@ -38,8 +38,7 @@ class MeshPlacement:
       refquat: orientation in the file, a unit quaternion, (4,).
       scale: nonzero factors along the new axes, (3,).
       stretch: linear map of the frames around a geom, (3, 3); None for the identity, or if it is
-        part
-        of `scale`.
+        part of `scale`.
     """
 
     refpos: np.ndarray

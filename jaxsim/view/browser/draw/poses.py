@@ -86,8 +86,7 @@ class Posing:
 
         Args:
           state: qpos and, if there are mocap bodies, mocap_pos and mocap_quat, (worlds, ...);
-            missing
-            fields have their initial values.
+            missing fields have their initial values.
         """
         number = len(state["qpos"])
         given = {
