@@ -41,7 +41,7 @@ from jaxsim.io.restructure import replace_structure as replace_structure
 from jaxsim.io.save import save_model as save_model
 from jaxsim.io.write_back import write_back as write_back
 from jaxsim.model.callbacks import Callbacks as Callbacks
-from jaxsim.model.data import Contact as Contact
+from jaxsim.model.contact import Contact as Contact
 from jaxsim.model.data import Data as Data
 from jaxsim.model.data import SolverStat as SolverStat
 from jaxsim.model.describe import bytes_per_world as bytes_per_world

@@ -18,9 +18,10 @@ from tolerance import DYNAMICS, STIFF
 
 import jaxsim
 from jaxsim.io.bridge import put_model
-from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Contact, Data
-from jaxsim.model.fields import Record
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Data
 from jaxsim.model.model import Model
+from jaxsim.model.record.record import Record
 
 pytestmark = pytest.mark.long
 

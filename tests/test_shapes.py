@@ -22,8 +22,9 @@ import jaxsim
 from jaxsim import extend, stages, support
 from jaxsim.batch.trajectory import TrajectoryWriter
 from jaxsim.enums import State
-from jaxsim.model.fields import DTYPES, Record
 from jaxsim.model.model import Model
+from jaxsim.model.record.fields import DTYPES
+from jaxsim.model.record.record import Record
 from jaxsim.model.shaped import Float, Int, Shape, Shaped
 
 FLEX = """

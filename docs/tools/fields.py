@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from jaxsim.model.data import ALWAYS_KEPT, IPC_FIELDS, SLEEP_FIELDS, Contact, Data, SolverStat
-from jaxsim.model.fields import FIELD_KINDS, Field, Record
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import ALWAYS_KEPT, IPC_FIELDS, SLEEP_FIELDS, Data, SolverStat
 from jaxsim.model.model import Model
 from jaxsim.model.option import Option, Statistic
+from jaxsim.model.record.fields import FIELD_KINDS, Field
+from jaxsim.model.record.record import Record
 
 _HEAD = """# Fields of Model and Data
 
-Generated from the field tables (`jaxsim/model/model.py`, `jaxsim/model/data.py`) by
+Generated from the field tables (`model.py`, `data.py` and `contact.py` in `jaxsim/model/`) by
 `python docs/tools/reference.py fields`; do not edit.
 
 The names are MuJoCo's. Shapes are those of one world; the counts in them are listed below and are

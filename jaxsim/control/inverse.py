@@ -10,8 +10,8 @@ from jaxsim.control.solve.levenberg_marquardt import value_and_jacobian
 from jaxsim.derivative.ctrl_limits import clip_controls, without_ctrl_clamp
 from jaxsim.enums import EnableBit, IntegratorType
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.physics.public.api import forward, inverse
 from jaxsim.physics.public.arguments import check_array, check_data, check_model
 from jaxsim.support import differentiate_pos

@@ -15,9 +15,9 @@ from jaxsim.derivative.tangent import moved
 from jaxsim.enums import JointType
 from jaxsim.functions.quaternion import quat_to_mat
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.record.check import brief_value
 from jaxsim.physics.public.arguments import check_count, check_data, check_model
 from jaxsim.spelling import remedy
 from jaxsim.stages import kinematics

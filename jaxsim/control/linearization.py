@@ -5,8 +5,8 @@ import jax.numpy as jnp
 
 from jaxsim.derivative.step_derivative import Linear, transition
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.physics.public.arguments import check_data, check_model
 
 

@@ -15,8 +15,8 @@ from jaxsim.control.problem import Problem
 from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.enums import IntegratorType, WarningType
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.physics.public.api import forward, step
 from jaxsim.physics.public.arguments import check_data, check_model
 

@@ -46,8 +46,8 @@ from jaxsim.control.solve.regularization import (
 )
 from jaxsim.derivative.tangent import difference, moved, tangent_size
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.physics.history.clock import advance_clock
 from jaxsim.physics.public.api import step
 from jaxsim.physics.public.arguments import check_count

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 from jaxsim.control.norms import norm_named
 from jaxsim.derivative.ctrl_limits import control_limits
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.record.check import brief_value
 
 Residual = Callable[[Model, Data], jax.Array]
 Weight = Any  # a number or an array

@@ -24,8 +24,8 @@ from jaxsim.control.motion import check_motion
 from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.physics.history.clock import elapsed_time
 from jaxsim.physics.public.arguments import check_count
 from jaxsim.spelling import check_options, remedy

@@ -11,8 +11,8 @@ from jaxsim.control.linearization import linearize
 from jaxsim.control.solve.riccati import riccati
 from jaxsim.derivative.tangent import difference, tangent_size
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 
 
 # eq=False: `jax.jit(regulator)` caches its program by identity, as for a function

@@ -27,8 +27,8 @@ from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
 from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.physics.public.arguments import check_count
 from jaxsim.spelling import check_options, remedy
 

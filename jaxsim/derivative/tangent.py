@@ -16,8 +16,8 @@ from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import JointType
 from jaxsim.math import Quat
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.physics.body.configuration import (
     differentiate_pos,
     integrate_pos,

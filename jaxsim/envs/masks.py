@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxsim.model.callbacks import Callbacks
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.physics.public.arguments import check_model
 
 

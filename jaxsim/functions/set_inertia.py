@@ -14,8 +14,8 @@ from jaxsim.enums import GeomType
 from jaxsim.functions.principal import principal
 from jaxsim.functions.quaternion import quat_to_mat
 from jaxsim.math.solids import mass_distribution
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.model.shaped import Float
 from jaxsim.physics.public.arguments import check_model
 

@@ -23,11 +23,11 @@ from jaxsim.io.capacity.prisms import prisms_under, prisms_under_elements
 from jaxsim.io.hull_tables import hull_tables
 from jaxsim.io.search_order import mesh_order, shell_order
 from jaxsim.io.unsupported import ElementLocations, unsupported_features
-from jaxsim.model.fields import Record
 from jaxsim.model.flex.tables import flex_tables
 from jaxsim.model.model import Model
 from jaxsim.model.motor import actuator_states
 from jaxsim.model.option import Option, Statistic
+from jaxsim.model.record.record import Record
 from jaxsim.model.structure import HULLS_MOVED, Structure
 from jaxsim.model.switch.switches import Free, flags, free_fields, freeable
 from jaxsim.physics.collision.smooth import SMOOTHING_CUTOFF

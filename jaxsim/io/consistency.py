@@ -13,9 +13,9 @@ import numpy as np
 from jaxsim.enums import JointType
 from jaxsim.errors import AssetError
 from jaxsim.io import tables
-from jaxsim.model.fields import Record
 from jaxsim.model.model import Model
 from jaxsim.model.motor import STATES, kind_of_states
+from jaxsim.model.record.record import Record
 from jaxsim.model.structure import Structure
 from jaxsim.model.switch.switches import FIXED_FIELDS, SWITCHES
 

@@ -24,9 +24,9 @@ from jaxsim.extend.registry import local_keys
 from jaxsim.io.assemble import warn_unsupported
 from jaxsim.io.consistency import check_consistency
 from jaxsim.io.jxm import is_jxm, pack, unpack
-from jaxsim.model.fields import Record
 from jaxsim.model.model import Model
 from jaxsim.model.option import Option, Statistic
+from jaxsim.model.record.record import Record
 from jaxsim.model.structure import Structure
 from jaxsim.version import __version__
 

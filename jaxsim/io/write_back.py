@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from jaxsim.compile import spec_from_tables
-from jaxsim.model.fields import Record
 from jaxsim.model.model import Model
+from jaxsim.model.record.record import Record
 from jaxsim.spec import Spec
 
 

@@ -42,9 +42,9 @@ from jaxsim.mjx.stages import tendon as tendon
 from jaxsim.mjx.stages import tendon_armature as tendon_armature
 from jaxsim.mjx.stages import transmission as transmission
 from jaxsim.model.data import DataJAX as DataJAX
-from jaxsim.model.fields import Impl as Impl
 from jaxsim.model.model import Model
 from jaxsim.model.option import Option
+from jaxsim.model.record.record import Impl as Impl
 
 CamLightType = enums.CamLight
 # there is one engine: fields that MJX keeps in a record of an engine are in the record itself

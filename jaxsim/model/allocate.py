@@ -10,21 +10,20 @@ import numpy as np
 
 from jaxsim.enums import EnableBit, SleepPolicy
 from jaxsim.errors import LocatedProblem, SourceLocation, UnsupportedError
+from jaxsim.model.contact import NO_CONTACT, OPTIONAL_CONTACT_FIELDS, Contact
 from jaxsim.model.data import (
     ALWAYS_KEPT,
     JUST_AWAKE,
-    NO_CONTACT,
-    OPTIONAL_CONTACT_FIELDS,
     SLEEP_FIELDS,
     SLEEP_STATE,
     WAITING_FIELDS,
-    Contact,
     Data,
     absent_field_message,
 )
-from jaxsim.model.fields import Field, brief_value
 from jaxsim.model.initial import start_state
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
+from jaxsim.model.record.fields import Field
 
 Keep = Literal["default", "all"] | Iterable[str | Callable]
 

@@ -6,7 +6,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.model.fields import Record
 from jaxsim.model.indices import (
     act_indices,
     ctrl_indices,
@@ -15,6 +14,7 @@ from jaxsim.model.indices import (
     qpos_indices,
     sensor_indices,
 )
+from jaxsim.model.record.record import Record
 from jaxsim.model.structure import Structure
 from jaxsim.spelling import remedy
 

@@ -10,10 +10,10 @@ import jax
 import numpy as np
 
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.indices import ctrl_indices, dof_indices, qpos_indices, sensor_indices
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.model.record.check import brief_value
 from jaxsim.model.shaped import Float, Int
 
 Names = str | Iterable[str]

@@ -5,20 +5,27 @@ and flags decide the shape of the program; they are in `structure` and are read 
 `m.nv`, `m.jnt_type`, `m.body_parentid`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import jax
 import numpy as np
 
-from jaxsim.enums import EnableBit, IntegratorType, SolverType, WrapType
+from jaxsim.enums import EnableBit, IntegratorType, SolverType
 from jaxsim.model.bind import Bound
 from jaxsim.model.callbacks import FILTERED_BIT, Callbacks
-from jaxsim.model.fields import Record, array, brief_value, nested, static
 from jaxsim.model.flex.kinds import shells
 from jaxsim.model.option import NO_CONTACTS, Option, Statistic
+from jaxsim.model.record.fields import array, nested, static
+from jaxsim.model.record.record import Record
 from jaxsim.model.serialization.name_text import ADDRESSES, NameText, name_addresses, name_text
 from jaxsim.model.structure import CHANGEABLE, HULLS_MOVED, Structure
+from jaxsim.model.switch.admissible import (
+    check_callbacks,
+    check_not_smoothed,
+    check_side_sites,
+    check_structure,
+)
 from jaxsim.model.switch.clashes import DECIDING_FIELDS, check_clashes, find_clashes
 from jaxsim.model.switch.switches import check_states, check_switches
 from jaxsim.spelling import remedy
@@ -267,11 +274,12 @@ class Model(Record):
 
     def _check(self, values: Mapping[str, Any]) -> None:
         """Raise ValueError if new values do not fit the declarations or this structure."""
-        _check_callbacks(values.get("callbacks"))
+        check_callbacks(values.get("callbacks"))
         if "structure" in values:
-            _check_structure(values["structure"], needed=self._holds_arrays())
+            check_structure(values["structure"], needed=self._holds_arrays())
         super()._check(values)
-        self._check_smooth(values.get("smooth"))
+        if self.smooth is None and self.qpos0 is not None:
+            check_not_smoothed(values.get("smooth"))
         structure: Structure = values.get("structure", self.structure)
         if structure is None or structure.refusals or structure.contact_refusals:
             return  # such a model can be inspected and changed, but not simulated
@@ -284,7 +292,7 @@ class Model(Record):
             self._check_clashes(changed)
         check_switches(structure, changed, self.fields)
         check_states(structure, changed)
-        _check_side_sites(structure, changed.get("wrap_prm"))
+        check_side_sites(structure, changed.get("wrap_prm"))
 
     def replace(self, **values: Any) -> Self:
         """Return a copy with other values.
@@ -365,15 +373,6 @@ class Model(Record):
         decide = {n: changed[n] for n in sorted(DECIDING_FIELDS & changed.keys())}
         if isinstance(decide.get("opt", self.opt), Option):  # a vmap axis may replace the record
             check_clashes(self, self.replace_unchecked(decide, self._native), next(iter(decide)))
-
-    def _check_smooth(self, value: Any) -> None:
-        """Raise ValueError for a smoothing length in a model that was made without one."""
-        real = hasattr(value, "dtype") or isinstance(value, float)  # an axis of vmap is an int
-        if real and self.smooth is None and self.qpos0 is not None:
-            raise ValueError(
-                "smooth: was None when the model was made, so it has neither the points nor "
-                "the capacity of smooth contacts; load it with smooth=h"
-            )
 
     def _now(self, name: str) -> Any:
         """Return the present value of a field, or of an option, "opt.density"."""
@@ -488,35 +487,3 @@ class Model(Record):
 def _is_known(value: Any) -> bool:
     """Return whether a value is an array of numbers, neither traced nor a shape."""
     return isinstance(value, jax.Array | np.ndarray) and not isinstance(value, jax.core.Tracer)
-
-
-def _check_side_sites(s: Structure, wrap_prm: Any) -> None:
-    """Raise ValueError if the side site of a tendon path around a geom changes: it decides the
-    program."""
-    if not isinstance(wrap_prm, jax.Array | np.ndarray) or isinstance(wrap_prm, jax.core.Tracer):
-        return
-    around = np.isin(s.wrap_type, (WrapType.SPHERE, WrapType.CYLINDER))
-    site = np.maximum(np.rint(np.asarray(wrap_prm)), -1)
-    lost = np.flatnonzero((around & (site != s.wrap_sideid)).reshape(-1, s.nwrap).any(axis=0))
-    if len(lost):
-        raise ValueError(
-            f"wrap_prm: item {lost[0]} is the side site of a geom, which decides the program; "
-            "write another one in the model (sidesite) before it is loaded"
-        )
-
-
-def _check_structure(value: Any, needed: bool) -> None:
-    """Raise ValueError if a value is no structure; None is one where it is not needed."""
-    if not isinstance(value, Structure) and (needed or value is not None):
-        got = f"a {type(value).__name__}" if isinstance(value, Record) else brief_value(value)
-        raise ValueError(
-            f"structure: expected a Structure, got {got}; m.structure.replace(...) returns one "
-            "with other tables"
-        )
-
-
-def _check_callbacks(value: Any) -> None:
-    """Raise ValueError if functions are given other than as jaxsim.Callbacks."""
-    if callable(value) or isinstance(value, Mapping | Sequence):  # an axis of vmap is an int
-        got = "a function" if callable(value) else brief_value(value)
-        raise ValueError(f"callbacks: expected jaxsim.Callbacks(control=...), got {got}")

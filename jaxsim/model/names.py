@@ -6,8 +6,8 @@ from typing import Any
 
 from jaxsim.enums import CtrlChart, CtrlInput, GainType, ObjType
 from jaxsim.escape import line
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.spelling import remedy
 
 _MAX_LISTED_NAMES = 20  # names that a message lists

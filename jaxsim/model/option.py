@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from jaxsim.enums import ConeType, DisableBit, EnableBit, IntegratorType, JacobianType, SolverType
-from jaxsim.model.fields import Record, array, brief_value, static
+from jaxsim.model.record.check import brief_value
+from jaxsim.model.record.fields import array, static
+from jaxsim.model.record.record import Record
 
 CHOICES = {
     "integrator": IntegratorType,

@@ -12,9 +12,9 @@ scalar argument is one item, as a field of Data). The axes, separated by spaces,
     n           any size, the same wherever the name occurs in a signature
     *n          any number of axes: none for one point, (n,) for several
 
-and "" is a scalar. A field of Model or Data is declared in a similar way (fields.py). A test calls
-every public function and compares its results with these annotations. Nothing is checked at run
-time: public functions check their arguments themselves (physics/public/arguments.py).
+and "" is a scalar. A field of Model or Data is declared in a similar way (record/fields.py). A test
+calls every public function and compares its results with these annotations. Nothing is checked at
+run time: public functions check their arguments themselves (physics/public/arguments.py).
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from jaxsim.model.fields import DTYPES
+from jaxsim.model.record.fields import DTYPES
 
 
 @dataclass(frozen=True)

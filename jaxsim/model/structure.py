@@ -23,9 +23,8 @@ Table = np.ndarray | int | tuple | str
 
 
 _NO_TABLES: Mapping[str, Table] = MappingProxyType({})
-MAX_HASHED_BYTES = (
-    2**16
-)  # bytes; the contents of larger tables (images, meshes) are left out of the hash
+# bytes; the contents of larger tables (images, meshes) are left out of the hash
+MAX_HASHED_BYTES = 2**16
 
 
 class Structure:

@@ -14,8 +14,8 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import DisableBit, Stage
 from jaxsim.model.data import Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.transforms.layout import call_as_one_world, unpack_values
 
 # Fields that a control callback may set: MuJoCo's mjSTATE_USER.

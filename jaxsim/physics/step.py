@@ -14,7 +14,8 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column
 from jaxsim.enums import DisableBit, EnableBit, IntegratorType, WarningType
 from jaxsim.math import select_where
-from jaxsim.model.data import ALWAYS_KEPT, JUST_AWAKE, WAITING_FIELDS, Data, no_contacts
+from jaxsim.model.contact import no_contacts
+from jaxsim.model.data import ALWAYS_KEPT, JUST_AWAKE, WAITING_FIELDS, Data
 from jaxsim.model.initial import start_state
 from jaxsim.model.model import Model
 from jaxsim.physics.integrate.integrate import advance, rk4, single_step

@@ -32,8 +32,9 @@ from jaxsim.arrays.array import Array, PyTree
 from jaxsim.enums import SolverType
 from jaxsim.math import Components, Inertia, Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
-from jaxsim.model.fields import FIELD_KINDS, Field, Record
 from jaxsim.model.model import Model
+from jaxsim.model.record.fields import FIELD_KINDS, Field
+from jaxsim.model.record.record import Record
 from jaxsim.model.structure import max_noncontact_rows
 from jaxsim.trace_context import trace_context
 from jaxsim.transforms.batching import round_up_to_tile

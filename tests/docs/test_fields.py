@@ -6,7 +6,8 @@ import pytest
 from tools.fields import COUNTS, reference
 
 from jaxsim.io.load import load_model
-from jaxsim.model.data import Contact, Data, SolverStat
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import Data, SolverStat
 from jaxsim.model.model import Model
 from jaxsim.model.option import Option, Statistic
 from jaxsim.physics.public.make_data import make_data

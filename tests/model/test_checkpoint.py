@@ -11,7 +11,7 @@ from flax.training.train_state import TrainState
 from orbax import checkpoint as orbax
 
 import jaxsim
-from jaxsim.model.fields import Record
+from jaxsim.model.record.record import Record
 
 XML = """
 <mujoco>

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.model.fields import Record
+from jaxsim.model.record.record import Record
 from jaxsim.model.switch.switches import FIXED_FIELDS, FREEABLE_FIELDS
 
 # a field of every type, with items and without

@@ -9,9 +9,11 @@ import numpy as np
 from states import stack
 
 from jaxsim.io.bridge import put_model
-from jaxsim.model.data import Contact, Data
-from jaxsim.model.fields import FIELD_KINDS, Record
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+from jaxsim.model.record.fields import FIELD_KINDS
+from jaxsim.model.record.record import Record
 from jaxsim.transforms import layout
 
 # as one program: a component of a field by itself would be one of its own

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim.model.data import Contact, Data
-from jaxsim.model.fields import Record
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import Data
 from jaxsim.model.indices import time_indices
+from jaxsim.model.record.record import Record
 
 
 def check_same_model(function: str, model: Any, data: Any) -> None:

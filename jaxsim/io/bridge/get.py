@@ -14,7 +14,8 @@ import numpy as np
 from jaxsim.enums import SleepState, SolverType
 from jaxsim.io.bridge.check import check_one_world, check_same_model
 from jaxsim.io.bridge.sparse import sparse_pattern
-from jaxsim.model.data import ALWAYS_KEPT, JUST_AWAKE, ROW_FIELDS, SLEEP_FIELDS, Contact, Data
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import ALWAYS_KEPT, JUST_AWAKE, ROW_FIELDS, SLEEP_FIELDS, Data
 from jaxsim.model.indices import time_indices
 from jaxsim.physics.history.clock import clock_low
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from jaxsim.model.fields import Impl
+from jaxsim.model.record.record import Impl
 
 _CONTACT_CAPACITY_HINT = (
     "the contact capacity belongs to the model: put_model(..., contacts=, pairs=)"

@@ -11,7 +11,8 @@ from jaxsim.io.bridge.mjx_arguments import check_choices, move_to_device
 from jaxsim.io.bridge.model import put_model
 from jaxsim.io.bridge.sparse import ROW_OWNERS, constraint_row_field, dense_field
 from jaxsim.model.allocate import Keep
-from jaxsim.model.data import ROW_FIELDS, Contact, Data, SolverStat
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import ROW_FIELDS, Data, SolverStat
 from jaxsim.model.indices import time_indices
 from jaxsim.physics.public.make_data import make_data
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from jaxsim.model.fields import Record
+from jaxsim.model.record.record import Record
 
 
 class _Content:

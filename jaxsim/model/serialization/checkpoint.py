@@ -28,10 +28,12 @@ import numpy as np
 from flax import serialization
 
 from jaxsim.model.callbacks import Callbacks
-from jaxsim.model.data import Contact, Data, SolverStat
-from jaxsim.model.fields import Record, brief_value
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import Data, SolverStat
 from jaxsim.model.model import Model
 from jaxsim.model.option import Option, Statistic
+from jaxsim.model.record.check import brief_value
+from jaxsim.model.record.record import Record
 from jaxsim.model.switch.hulls import hulls_differ
 
 _RecordT = TypeVar("_RecordT", bound=Record)

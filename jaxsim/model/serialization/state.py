@@ -16,9 +16,9 @@ import numpy as np
 
 from jaxsim.enums import State
 from jaxsim.model.data import LOW_PARTS, Data
-from jaxsim.model.fields import brief_value
 from jaxsim.model.indices import time_indices
 from jaxsim.model.model import Model
+from jaxsim.model.record.check import brief_value
 from jaxsim.model.shaped import Float
 
 _Shapes = list[tuple[str, tuple[int, ...]]]

@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 import jax
 import numpy as np
 
-from jaxsim.model.fields import Field
 from jaxsim.model.motor import STATES, ActState, kind_of_states
+from jaxsim.model.record.fields import Field
 from jaxsim.model.structure import HULLS_MOVED, Structure
 
 Free = Literal["all"] | Iterable[str]

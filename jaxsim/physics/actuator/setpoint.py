@@ -27,10 +27,8 @@ from jaxsim.physics.actuator.layout import (
 )
 
 _FILTER_DYNTYPES = (DynType.FILTER, DynType.FILTEREXACT)
-_SETPOINT_DYNTYPES = (
-    DynType.INTEGRATOR,
-    *_FILTER_DYNTYPES,
-)  # types whose activation is the setpoint
+# types whose activation is the setpoint
+_SETPOINT_DYNTYPES = (DynType.INTEGRATOR, *_FILTER_DYNTYPES)
 _SERVO_DYNTYPES = (DynType.NONE, *_SETPOINT_DYNTYPES)
 
 

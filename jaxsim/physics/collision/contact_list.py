@@ -13,7 +13,8 @@ import numpy as np
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column
-from jaxsim.model.data import NO_CONTACT_DISTANCE, Contact, Data
+from jaxsim.model.contact import NO_CONTACT_DISTANCE, Contact
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.compact import compact_true

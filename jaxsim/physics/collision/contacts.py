@@ -11,7 +11,8 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column
 from jaxsim.enums import GeomType, WarningType
 from jaxsim.math import Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE, Data, no_contacts
+from jaxsim.model.contact import NO_CONTACT_DISTANCE, no_contacts
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.callback import call_contact_filter, has_callback
 from jaxsim.physics.collision.candidates.pairs import GeomPairs, GeomTypePair

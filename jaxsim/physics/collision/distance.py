@@ -26,7 +26,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select_where
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.convex.convex import convex_convex, lowest_point_over_plane

@@ -37,7 +37,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather, gather_static, sum_items
 from jaxsim.arrays.node import node
 from jaxsim.math import Rot, Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.candidates.broadphase import may_collide

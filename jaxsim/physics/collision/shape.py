@@ -16,7 +16,8 @@ import numpy as np
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, gather
 from jaxsim.math import Rot, Vec, concat, select_where
-from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.contact_ids import IdArray
 from jaxsim.transforms.platform import platform

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import running_sum
 from jaxsim.enums import ConeType, ConstraintType, DisableBit
-from jaxsim.model.data import Contact, Data
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.contact_list import contacts_of
 from jaxsim.physics.constraint.contact.rows import contact_rows

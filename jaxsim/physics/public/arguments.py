@@ -13,11 +13,13 @@ import numpy as np
 
 from jaxsim.model.allocate import check_supported
 from jaxsim.model.callbacks import Callbacks
-from jaxsim.model.data import Contact, Data, SolverStat
-from jaxsim.model.fields import Record, brief_value
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import Data, SolverStat
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.model.option import Option, Statistic
+from jaxsim.model.record.check import brief_value
+from jaxsim.model.record.record import Record
 from jaxsim.model.structure import Structure, cache_by_structure
 
 _Shape = tuple[int, ...]

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
-from jaxsim.model.data import Contact, Data
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.shaped import Float, Int
 from jaxsim.physics.body.inertia import motion_axes

@@ -24,11 +24,8 @@ from jaxsim.transforms.compaction import evaluate_active_lanes
 from jaxsim.transforms.materialize import materialize_result
 from jaxsim.transforms.tuning import tuning
 
-BASE_PART, FIRST_WALL_PART, FIRST_TRIANGLE_PART = (
-    0,
-    1,
-    5,
-)  # part ids: the base; from 1 the four walls; from 5 the triangles
+# part ids: the base; from 1 the four walls; from 5 the triangles
+BASE_PART, FIRST_WALL_PART, FIRST_TRIANGLE_PART = 0, 1, 5
 _CELLS_PER_STEP = 3  # cells across that a ray crosses in one step
 _MIN_CELL_SPEED = 1e-12  # cells per meter below which a ray does not move along an axis
 _CELL_SLACK = 1e-3  # margin in cells for crossing a neighbor
@@ -290,11 +287,10 @@ def _convert_to_cells(lane: _Lane) -> _CellPath:
 
     speed, pos, cells = swap(ux, uy), swap(x, y), swap(grid.cols - 1, grid.rows - 1)
     # Range of cells along the main axis.
-    begin, end = _cells_between(
-        *(pos[0] + t * speed[0] for t in (lane.enter, lane.leave)), cells[0]
-    )
-    forward, moves = speed[0] >= 0, jnp.abs(speed[0]) > _MIN_CELL_SPEED
-    per = 1 / jnp.where(moves, speed[0], 1)
+    p, u = pos[0], speed[0]
+    begin, end = _cells_between(p + lane.enter * u, p + lane.leave * u, cells[0])
+    forward, moves = u >= 0, jnp.abs(u) > _MIN_CELL_SPEED
+    per = 1 / jnp.where(moves, u, 1)
     return _CellPath(by_x, pos, speed, cells, begin, end - begin + 1, forward, moves, per)
 
 

@@ -15,7 +15,8 @@ from jaxsim.arrays.gather import column, gather, gather_static, max_by_row
 from jaxsim.arrays.kind_dispatch import concatenate_kinds
 from jaxsim.enums import GeomType, ObjType, SensorType
 from jaxsim.math import Vec, concat
-from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.collision.distance import (

@@ -6,7 +6,8 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.enums import ObjType, Stage
 from jaxsim.extend.plugin import Attached
-from jaxsim.model.data import Contact, Data
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.physics.collision.contact_list import list_contacts, order_contact_forces

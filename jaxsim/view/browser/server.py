@@ -23,9 +23,8 @@ EXPOSED_MESSAGE = (
 )
 PAGE_FOVY = 45.0  # field of view of the page's camera [degrees]
 AZIMUTH, ELEVATION = 120.0, -20.0  # direction of that camera [degrees]
-_MANY_WORLDS_ELEVATION = (
-    -40.0
-)  # elevation for several worlds, so that they do not occlude each other
+# elevation for several worlds, so that they do not occlude each other
+_MANY_WORLDS_ELEVATION = -40.0
 _MIN_ASPECT = 4 / 3  # smallest width of a page, relative to its height
 _VIEW_MARGIN = 1.1  # distance relative to the closest one from which everything is visible
 

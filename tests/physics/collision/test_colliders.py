@@ -10,7 +10,7 @@ from tolerance import CONTACT, ROUNDING, SAME
 
 from jaxsim.enums import GeomType
 from jaxsim.math import Quat, Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.table import COLLIDERS
 
 pytestmark = pytest.mark.kernels

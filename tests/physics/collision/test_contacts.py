@@ -15,7 +15,7 @@ import jaxsim
 from jaxsim.enums import GeomType, WarningType
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.body.kinematics import kinematics
 from jaxsim.physics.collision.candidates.broadphase import may_collide
 from jaxsim.physics.collision.candidates.plan import collision_layout

@@ -11,7 +11,8 @@ from public import public
 import jaxsim
 from jaxsim.enums import DisableBit
 from jaxsim.errors import UnsupportedError
-from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Contact, Data
+from jaxsim.model.contact import Contact
+from jaxsim.model.data import IPC_FIELDS, SINGLE_FIELDS, SLEEP_FIELDS, Data
 
 NOT_HERE = SLEEP_FIELDS | IPC_FIELDS | SINGLE_FIELDS
 FIELDS = [n for n, f in Data.fields.items() if f.nested is None and n not in NOT_HERE]

@@ -15,7 +15,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.enums import DisableBit
 from jaxsim.math import Rot, Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.convex.feature import attach_solution_derivative
 from jaxsim.physics.collision.convex.hull import hull_of

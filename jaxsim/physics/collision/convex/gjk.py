@@ -135,10 +135,8 @@ def _max_abs(y: Vec) -> Array:
     return jnp.maximum(jnp.maximum(jnp.abs(y.x), jnp.abs(y.y)), jnp.abs(y.z))
 
 
-SECOND, THIRD = (
-    (0, 1, 2, 0, 1, 2),
-    (None, None, None, 1, 2, 0),
-)  # parts: three edges, three triangles
+# parts: three edges, three triangles
+SECOND, THIRD = (0, 1, 2, 0, 1, 2), (None, None, None, 1, 2, 0)
 
 
 def _reduce_simplex(

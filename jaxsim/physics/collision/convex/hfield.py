@@ -22,7 +22,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.convex import Frame
 from jaxsim.physics.collision.convex.feature import Feature, attach_solution_derivative
 from jaxsim.physics.collision.convex.hull import hull_of

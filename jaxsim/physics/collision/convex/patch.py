@@ -19,7 +19,7 @@ from jax import lax
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, safe_divide, select_where
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.difference import Difference
 from jaxsim.physics.collision.convex.face import (
     corner_of,

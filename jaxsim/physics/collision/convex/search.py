@@ -16,7 +16,7 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Rot, Vec, select_where
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.difference import Corner, Difference
 from jaxsim.physics.collision.convex.epa import epa_deepest_face, epa_first_triangle
 from jaxsim.physics.collision.convex.feature import Feature, feature_of, points, solve_feature

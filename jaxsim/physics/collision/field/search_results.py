@@ -9,7 +9,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis
 
 _SAME_POINT_ULPS = 4.5  # tolerance of equal points, in units of machine epsilon; in double: MINVAL

@@ -29,7 +29,7 @@ from jax import lax
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.math import Rot, Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.compact import compact_true, select_deepest
 from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds

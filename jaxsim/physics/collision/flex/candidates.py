@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds
 from jaxsim.physics.collision.flex.broadphase import select_near_entries

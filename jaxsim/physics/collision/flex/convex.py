@@ -25,10 +25,8 @@ from jaxsim.physics.collision.convex.solid import convex_assets as geom_assets
 from jaxsim.physics.collision.flex.item import MAX_ELEMENT_VERTICES, RoundedHull
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 
-MIN_SIDE_HEIGHT, MIN_SIDE_DEPTH = (
-    0.95,
-    0.25,
-)  # where a cylinder is touched on its side: see `_radial_normals`
+# where a cylinder is touched on its side: see `_radial_normals`
+MIN_SIDE_HEIGHT, MIN_SIDE_DEPTH = 0.95, 0.25
 
 
 class _Frame(NamedTuple):

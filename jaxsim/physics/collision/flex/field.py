@@ -14,7 +14,7 @@ from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.gather import running_sum
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, select_where
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.field.distance import SdfGeoms, distance_and_slope
 from jaxsim.physics.collision.field.face_search import Searched, may_reach, search_faces

@@ -19,7 +19,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.math import Rot, Vec, select_where
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.primitive.segment import nearest_on_segments
 from jaxsim.physics.collision.shape import (
     CYCLIC_AXES,

@@ -19,7 +19,8 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import MAXIMP, MINIMP, MINVAL, DisableBit, GeomType
 from jaxsim.math import Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE, Data
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
+from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.plan import CollisionLayout, PairGroup
 from jaxsim.physics.collision.contact_ids import StaticIds

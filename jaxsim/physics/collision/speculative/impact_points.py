@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select_where
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.model.model import Model
 from jaxsim.physics.collision.convex.convex import convex_convex, solid_of
 from jaxsim.physics.collision.convex.face import (

@@ -18,7 +18,7 @@ from physics.oracle import unpack
 import jaxsim
 from jaxsim.enums import GeomType
 from jaxsim.math import Quat, Rot, Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.table import COLLIDERS
 from jaxsim.physics.collision.convex.convex import convex_convex
 from jaxsim.physics.collision.convex.solid import convex_assets

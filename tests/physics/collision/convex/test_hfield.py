@@ -17,7 +17,7 @@ from tolerance import CONTACT, ROUGH_DIFFERENCE, SOLVER, STORED_SINGLE
 
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.hfield import hfield_convex
 from jaxsim.physics.collision.convex.prisms import hfield_tables
 from jaxsim.physics.collision.shape import PlacedGeoms

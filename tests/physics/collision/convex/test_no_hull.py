@@ -15,7 +15,7 @@ from tolerance import CONTACT, ROUGH_DIFFERENCE, ROUNDING
 import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.contacts import collision
 from jaxsim.physics.collision.convex.hull import hull_of, hull_support, hulls
 from jaxsim.transforms.layout import pack_record, unpack_record

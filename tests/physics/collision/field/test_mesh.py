@@ -12,7 +12,7 @@ from physics.collision.field.test_sdf import STEP, moved, slopes
 from states import single
 from tolerance import CONTACT, FLOAT32, ROUGH_DIFFERENCE, ROUNDING
 
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.field.mesh import MAX_MESH_CONTACTS, mesh_sdf, mesh_sdf_tables
 
 MESHES = {

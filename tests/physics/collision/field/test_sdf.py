@@ -25,7 +25,7 @@ from tolerance import FLOAT32, ROUNDING
 import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Vec
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.field.fields import sdf_tables
 from jaxsim.physics.collision.field.sdf import sdf_contacts
 

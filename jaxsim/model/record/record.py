@@ -1,24 +1,15 @@
-"""Declarations of the fields of Model and Data, each with its shape, unit and meaning.
-
-A record class lists its fields in its body. Allocation, shape checks, documentation and the
-conversion between public arrays and the form used inside the physics derive from that list.
-
-    class Data(Record):
-        qvel = array("nv", unit="m/s or rad/s", doc="generalized velocity")
-        xpos = array("nbody", kind="vec", unit="m", doc="position of each body frame")
+"""Record: an immutable object of declared fields, registered as a pytree.
 
 `Record` is not built on `flax.struct.dataclass`, although flax can save it
-(serialization/checkpoint.py). Declarations have symbolic shapes, units and meanings; `replace`
-checks shapes; a field may be absent; working values are not part of the pytree; a state dict has no
-arrays of size zero. A dataclass would contribute only the pytree registration, which is one call in
-`__init_subclass__`.
+(serialization/checkpoint.py). Declarations (fields.py) have symbolic shapes, units and meanings;
+`replace` checks shapes (check.py); a field may be absent; working values are not part of the
+pytree; a state dict has no arrays of size zero. A dataclass would contribute only the pytree
+registration, which is one call in `__init_subclass__`.
 """
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from operator import itemgetter
 from typing import Any, ClassVar, Self
 
@@ -26,118 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxsim.model.record.check import brief_value, check_field
+from jaxsim.model.record.fields import DTYPES, FIELD_KINDS, Declared, Field, Work
 from jaxsim.spelling import remedy
-
-# Trailing shape of the public array for each kind of value.
-FIELD_KINDS: dict[str, tuple[int, ...]] = {
-    "real": (),
-    "vec": (3,),
-    "quat": (4,),
-    "rot": (3, 3),
-    "spatial": (6,),
-    "inertia": (10,),
-}
-
-
-# numpy type of each kind of number.
-DTYPES: dict[str, type] = {"float": np.floating, "int": np.integer, "bool": np.bool_}
-
-
-@dataclass(frozen=True)
-class Field:
-    """Declaration of one field.
-
-    Attributes:
-      shape: sizes of the item axes, as symbols ("nbody") or numbers; `()` is one per world.
-      kind: what an item is; its key in `FIELD_KINDS` gives the last axes of the public array.
-      dtype: "float" (the model's precision), "int" or "bool".
-      unit: unit of the values.
-      doc: meaning, in one line.
-      keep: whether `make_data` allocates it by default.
-      static: decides the shape of the program: hashed, never traced.
-      nested: the record class of the value, for a field that is itself a record.
-      optional: whether a record may be None in an object that can be simulated.
-      remedy: how a record is changed, for messages.
-      only: tables of the structure, options ("opt.density") or properties of the model; None in a
-        model in which all of them are zero.
-    """
-
-    shape: tuple[str | int, ...] = ()
-    kind: str = "real"
-    dtype: str = "float"
-    unit: str = ""
-    doc: str = ""
-    keep: bool = True
-    static: bool = False
-    nested: type | None = None
-    optional: bool = False
-    remedy: str = ""
-    only: tuple[str, ...] = ()
-
-    def dims(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the public shape, with symbols looked up in `sizes`."""
-        own = tuple(n if isinstance(n, int) else int(sizes[n]) for n in self.shape)
-        return own + FIELD_KINDS[self.kind]
-
-
-def array(
-    *shape: str | int, kind="real", dtype="float", unit="", doc="", keep=True, only=()
-) -> Any:
-    """Declare an array field, which is traced."""
-    return Field(shape, kind, dtype, unit, doc, keep, only=only)
-
-
-def static(doc: str = "") -> Any:
-    """Declare a static field: a Python value that is part of the program's identity."""
-    return Field(doc=doc, static=True)
-
-
-def nested(
-    record: type, doc: str = "", keep: bool = True, optional: bool = False, remedy: str = ""
-) -> Any:
-    """Declare a field that is a record itself."""
-    return Field(
-        doc=doc, nested=record, keep=keep, optional=optional, remedy=remedy or _RECORD_REMEDY
-    )
-
-
-_RECORD_REMEDY = "tree_replace({'opt.timestep': ...}) changes one field of such a record"
-
-
-@dataclass(frozen=True)
-class Work:
-    """Declaration of a working value, see `work`."""
-
-    doc: str
-
-
-def work(doc: str) -> Any:
-    """Declare a working value, which one stage passes to later stages within a call.
-
-    It is not part of the pytree, and records returned to the caller do not have it.
-    """
-    return Work(doc)
-
-
-class Declared(dict[str, Field]):
-    """Field declarations by name; calling it, as MJX's `Data.fields()`, returns dataclass
-    fields."""
-
-    def __call__(self) -> tuple[dataclasses.Field, ...]:
-        """Return the fields as those of a dataclass."""
-        return dataclasses.fields(self._dataclass)
-
-    @cached_property
-    def _dataclass(self) -> type:
-        types = ((n, Any if f.static else f.nested or jax.Array) for n, f in self.items())
-        fields: list[Any] = [(n, kind, dataclasses.field(default=None)) for n, kind in types]
-        original = ("_original", dataclasses.InitVar[Any], dataclasses.field(default=None))
-        return dataclasses.make_dataclass("Fields", [*fields, original], init=False, eq=False)
-
-    def as_dataclass(self) -> dict[str, dataclasses.Field]:
-        """Return the attribute by which `dataclasses.fields` and `replace` recognize a class."""
-        fields: dict[str, dataclasses.Field] = self._dataclass.__dataclass_fields__  # type: ignore[attr-defined]
-        return fields
 
 
 class Impl(Enum):
@@ -403,7 +285,9 @@ class Record:
 
     def __repr__(self) -> str:
         values = ((n, self.__dict__[n]) for n in self.fields)
-        shown = (f"{n}={brief_value(v)}" for n, v in values if v is not None and _size_text(v))
+        shown = (
+            f"{n}={brief_value(v)}" for n, v in values if v is not None and getattr(v, "size", True)
+        )
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -414,47 +298,6 @@ def _values_of(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple]:
     return staticmethod(lambda store: tuple(store[n] for n in names))
 
 
-def check_field(name: str, field: Field, value, old, sizes: Mapping[str, int]) -> None:
-    """Raise ValueError if a new value of a field does not have the declared shape.
-
-    Only values with a shape are checked: JAX's transformations replace arrays by axes, flags and
-    other objects. A number has shape () if it replaces an array.
-
-    Args:
-      name: name of the field.
-      field: its declaration.
-      value: the new value; leading batch axes may precede the declared shape.
-      old: the value that it replaces.
-      sizes: sizes of the symbols in the declaration; a symbol that is missing keeps its old size.
-    """
-    if field.static:
-        if isinstance(value, jax.Array | np.ndarray):
-            raise ValueError(
-                f"{name}: is static, it decides the shape of the program: expected a Python value, "
-                f"got {brief_value(value)}"
-            )
-        return
-    shape = _shape_of(value, old)
-    if shape is None:
-        return
-    if getattr(getattr(value, "dtype", None), "kind", "") in NO_NUMBERS:
-        raise ValueError(f"{name}: expected real numbers, got {brief_value(value)}")
-    if field.nested is not None:
-        raise ValueError(
-            f"{name}: expected a {field.nested.__name__}, got {brief_value(value)}; {field.remedy}"
-        )
-    expected = _expected_shape(field, old, sizes)
-    have = shape[max(len(shape) - len(expected), 0) :]
-    if len(have) < len(expected) or any(
-        n not in (None, k) for n, k in zip(expected, have, strict=True)
-    ):
-        raise ValueError(
-            f"{name}: expected shape {_format_shape(field, expected)}, with any leading axes of a "
-            "batch; "
-            f"got {brief_value(value)}"
-        )
-
-
 def _is_number(dtype: Any) -> bool:
     return any(jax.dtypes.issubdtype(dtype, kind) for kind in (np.bool_, np.integer, np.floating))
 
@@ -462,52 +305,3 @@ def _is_number(dtype: Any) -> bool:
 def _is_weak(value: Any) -> bool:
     """Return whether the type of an array is weak, as that of a Python number."""
     return bool(getattr(value, "weak_type", False))
-
-
-def _shape_of(value, old) -> tuple[int, ...] | None:
-    """Return the shape of an array or number; None for anything else."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return tuple(value.shape)
-    if isinstance(value, int | float) and not isinstance(value, bool) and hasattr(old, "dtype"):
-        return ()
-    return None
-
-
-def _expected_shape(field: Field, old, sizes: Mapping[str, int]) -> tuple[int | None, ...]:
-    """Return the expected shape; None for an unknown size."""
-    own = len(field.shape)
-    rank = own + len(FIELD_KINDS[field.kind])
-    before = tuple(old.shape[-rank:]) if rank and hasattr(old, "dtype") else ()
-    known = before[:own] if len(before) == rank else (None,) * own
-    items = (
-        n if isinstance(n, int) else sizes.get(n, k)
-        for n, k in zip(field.shape, known, strict=True)
-    )
-    return (*items, *FIELD_KINDS[field.kind])
-
-
-def _format_shape(field: Field, expected: tuple[int | None, ...]) -> str:
-    """Return a shape as text, with the symbol of an unknown size."""
-    names = (*field.shape, *FIELD_KINDS[field.kind])
-    sizes = [str(n) if k is None else str(k) for n, k in zip(names, expected, strict=True)]
-    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-
-
-def _size_text(value) -> int:
-    return value.size if hasattr(value, "size") else 1
-
-
-def brief_value(value) -> str:
-    """Return a value as short text: the type and shape of an array instead of its numbers."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{value.dtype}{list(value.shape)}"
-    text = repr(value)
-    return (
-        text
-        if len(text) <= _MAX_BRIEF_CHARS or isinstance(value, Record)
-        else text[:_MAX_BRIEF_CHARS] + "..."
-    )
-
-
-NO_NUMBERS = frozenset("cOSUMm")  # numpy kinds that are not real: complex, object, text, date
-_MAX_BRIEF_CHARS = 60  # characters of a value that is no array

@@ -1,0 +1,1 @@
+"""Immutable records of declared fields, the base of Model and Data."""
