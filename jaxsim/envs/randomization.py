@@ -150,11 +150,11 @@ def _leaf_names(m: Model, new: Mapping[str, Any]) -> Iterator[str]:
 
 def _check_bodies(models: Model, axes: Any) -> None:
     """Raise ValueError for unphysical masses and inertias, where values are concrete."""
-    mass, moments = models.body_mass, models.body_inertia
+    traced = (isinstance(x, jax.core.Tracer) for x in (models.body_mass, models.body_inertia))
     drawn = axes.body_mass is not None or axes.body_inertia is not None
-    if not drawn or any(isinstance(x, jax.core.Tracer) for x in (mass, moments)):
+    if not drawn or any(traced):
         return
-    mass, moments = np.asarray(mass, np.float64), np.asarray(moments, np.float64)
+    mass, moments = (np.asarray(x, np.float64) for x in (models.body_mass, models.body_inertia))
     total = moments.sum(axis=-1)
     tight = 1e-5 * total  # single precision; the compiler itself has a tighter bound
     wrong = (mass < 0) | (moments.min(axis=-1) < 0) | (2 * moments.max(axis=-1) > total + tight)

@@ -64,12 +64,12 @@ class Data(Record):
     )
     plugin_state = array("npluginstate", doc="states of plugins")
     qacc_warmstart = array("nv", unit="m/s^2 or rad/s^2", doc="start of the solver")
-    tree_asleep = array(
+    tree_asleep: Any = array(
         "ntree",
         dtype="int",
         doc="negative: awake, -1: ready to sleep; otherwise the next tree of its sleeping group",
     )
-    tree_start = array("ntree", dtype="int", doc="tree_asleep at the start of a world")
+    tree_start: Any = array("ntree", dtype="int", doc="tree_asleep at the start of a world")
     flexvert_lambda = array(
         "nflexvert",
         unit="N",
@@ -205,14 +205,16 @@ class Data(Record):
     efc_state = array("nrow", dtype="int", doc="ConstraintState; -1 past the last", keep=False)
     efc_force = array("nrow", unit="N or N m", doc="constraint force", keep=False)
 
-    # islands and sleep, with the sleep flag
-    tree_awake = array("ntree", dtype="int", doc="whether a tree is awake")
-    body_awake = array("nbody", dtype="int", doc="SleepState of each body")
-    ntree_awake = array(dtype="int", doc="number of trees that are awake")
-    nbody_awake = array(dtype="int", doc="number of bodies that are not asleep")
-    nv_awake = array(dtype="int", doc="number of dofs that are awake")
-    nisland = array(dtype="int", doc="number of islands: groups of trees that share constraints")
-    tree_island = array("ntree", dtype="int", doc="island of each tree; -1: no constraint")
+    # islands and sleep; None without the sleep flag
+    tree_awake: Any = array("ntree", dtype="int", doc="whether a tree is awake")
+    body_awake: Any = array("nbody", dtype="int", doc="SleepState of each body")
+    ntree_awake: Any = array(dtype="int", doc="number of trees that are awake")
+    nbody_awake: Any = array(dtype="int", doc="number of bodies that are not asleep")
+    nv_awake: Any = array(dtype="int", doc="number of dofs that are awake")
+    nisland: Any = array(
+        dtype="int", doc="number of islands: groups of trees that share constraints"
+    )
+    tree_island: Any = array("ntree", dtype="int", doc="island of each tree; -1: no constraint")
 
     # velocities
     cvel = array("nbody", kind="spatial", unit="rad/s, m/s", doc="body velocity, com-based")

@@ -49,7 +49,9 @@ class Model(Record):
 
     qpos0 = array("nq", unit="m or rad", doc="configuration at the reference pose")
     qpos_spring = array("nq", unit="m or rad", doc="configuration at which springs are at rest")
-    smooth = array(unit="m", doc="smoothing length of contacts; None: contacts are not smoothed")
+    smooth: Any = array(
+        unit="m", doc="smoothing length of contacts; None: contacts are not smoothed"
+    )
 
     body_pos = array("nbody", kind="vec", unit="m", doc="frame position in the parent body")
     body_quat = array("nbody", kind="quat", doc="frame orientation in the parent body")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+import jax
 import numpy as np
 
 from jaxsim.enums import JointType
@@ -33,12 +34,12 @@ def name_of(m: Model, kind: str, index: int) -> str:
     return line(own) or f"{kind} {index}"
 
 
-def format_numbers(values: np.ndarray) -> str:
+def format_numbers(values: jax.Array | np.ndarray) -> str:
     """Return numbers as text, four digits each."""
     return " ".join(map(format_number, values))
 
 
-def format_number(value: float) -> str:
+def format_number(value: float | jax.Array) -> str:
     """Return a number as text, four digits."""
     return f"{float(value):.4g}"
 

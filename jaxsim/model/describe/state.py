@@ -94,7 +94,7 @@ def _mocap(m: Model, d: Data) -> list[str]:
 
 def _controls(m: Model, d: Data) -> list[str]:
     """Return the controls, and the actuator forces where each actuator has one."""
-    force = d.actuator_force
+    force: Any = d.actuator_force
     if force is None or len(force) != m.nu:
         force = [None] * m.nu
     return truncate_lines(
@@ -131,12 +131,13 @@ def _surface(m: Model, d: Data, contact: int, side: int) -> str:
 
 
 def _rows(d: Data) -> list[str]:
-    if d.nefc is None:
+    number: Any = d.nefc
+    if number is None:
         return []
     kinds = {"equality": d.ne, "friction loss": d.nf, "limit": d.nl}
     some = ", ".join(f"{int(n)} of {kind}" for kind, n in kinds.items() if n is not None and n)
     turns = f", {int(d.solver_niter)} iterations" if d.solver_niter is not None else ""
-    return [f"{int(d.nefc)}{f' ({some})' if some else ''}{turns}"]
+    return [f"{int(number)}{f' ({some})' if some else ''}{turns}"]
 
 
 def _forces(m: Model, d: Data) -> list[str]:
@@ -195,7 +196,7 @@ def _nonfinite_worlds(every: Data) -> np.ndarray:
     return np.flatnonzero(~np.all([np.isfinite(x).all(axis=1) for x in state], axis=0))
 
 
-def _range(values: np.ndarray) -> str:
+def _range(values: jax.Array) -> str:
     low, high = np.min(values), np.max(values)
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, overload
 
 import jax
 import numpy as np
@@ -67,10 +67,36 @@ class Field:
         return own + FIELD_KINDS[self.kind]
 
 
+@overload
+def array(
+    *shape: str | int,
+    dtype: str = "float",
+    unit: str = "",
+    doc: str = "",
+    keep: Literal[True] = True,
+) -> jax.Array: ...
+
+
+@overload
+def array(
+    *shape: str | int,
+    kind: str = "real",
+    dtype: str = "float",
+    unit: str = "",
+    doc: str = "",
+    keep: bool = True,
+    only: tuple[str, ...] = (),
+) -> Any: ...
+
+
 def array(
     *shape: str | int, kind="real", dtype="float", unit="", doc="", keep=True, only=()
 ) -> Any:
-    """Declare an array field, which is traced."""
+    """Declare an array field, which is traced.
+
+    To type checkers a field of real numbers is a `jax.Array`. The others are Any: the physics
+    stores a vector by its components (`kind`), and a field may be absent (`keep`, `only`).
+    """
     return Field(shape, kind, dtype, unit, doc, keep, only=only)
 
 

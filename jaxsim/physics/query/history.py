@@ -5,6 +5,7 @@ MuJoCo's documentation, Modeling: Delays; API reference: `mj_readCtrl`, `mj_read
 """
 
 import operator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -91,8 +92,9 @@ def read_sensor(
     i = _id("read_sensor", m, d, "sensor", sensor)
     buffer = sensor_buffers(m).of(i)
     first, number = int(m.sensor_adr[i]), int(m.sensor_dim[i])
-    if d.sensordata is not None:
-        now = d.sensordata[first : first + number]
+    outputs: Any = d.sensordata
+    if outputs is not None:
+        now = outputs[first : first + number]
     elif len(buffer.owner):
         now = jnp.zeros(number, d.history.dtype)
     else:

@@ -33,7 +33,8 @@ def _jointvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
 
 def _ballangvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
     dof = m.jnt_dofadr[g.objid]
-    return tuple(gather_static(d.qvel, dof + k) for k in range(3))
+    x, y, z = (gather_static(d.qvel, dof + k) for k in range(3))
+    return x, y, z
 
 
 def _framelinvel(m: Model, d: Data, g: SensorGroup) -> tuple[Array, Array, Array]:
