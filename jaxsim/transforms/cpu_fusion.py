@@ -273,13 +273,17 @@ def _evaluate_as_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[A
     XLA's compiler aborts the process if a kernel has an argument without a use. So each argument
     gets a use that no optimization removes: its first element goes into an array that is an unused
     result. A sum instead would have to be simplified by XLA, over and over, with the whole program.
+
+    A last axis of 1, that of arrays which all worlds share, is added inside the kernel: outside XLA
+    gives it a layout that a kernel does not accept, and copies the array for each call.
     """
     # The barrier keeps XLA from moving a constant into the function, which would leave its argument
     # unused.
-    given = lax.optimization_barrier([a for a in leaves if a.size])
+    used = [a for a in leaves if a.size]
+    given = lax.optimization_barrier([_drop_shared_axis(a) for a in used])
 
     def function(*given: Array) -> tuple[Array, ...]:
-        rest = iter(given)
+        rest = iter([a.reshape(b.shape) for a, b in zip(given, used, strict=True)])
         every = (next(rest) if a.size else jnp.zeros(a.shape, a.dtype) for a in leaves)
         seen = jnp.concatenate(
             [jnp.zeros(1, jnp.float32), *(a.ravel()[:1].astype(jnp.float32) for a in given)]
@@ -291,6 +295,11 @@ def _evaluate_as_kernel(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[A
     # alive.
     _, results = lax.optimization_barrier((set_xla_metadata(seen, **_KERNEL_ATTRIBUTES), results))
     return list(results)
+
+
+def _drop_shared_axis(a: Array) -> Array:
+    """Return an array without its last axis if that has length 1."""
+    return a[..., 0] if a.ndim > 1 and a.shape[-1] == 1 else a
 
 
 def _is_fusible(eqn: JaxprEqn, in_loop: bool = False) -> bool:

@@ -170,6 +170,24 @@ def test_a_kernel_reads_a_part_of_a_large_argument_without_a_copy():
     np.testing.assert_allclose(lowered.compile()(table, x)[0], few(table, x), rtol=1e-12)
 
 
+@pytest.mark.usefixtures("short_kernels")
+def test_a_kernel_reads_an_array_shared_by_worlds_without_a_copy():
+    """Arrays that worlds share get a last axis of 1; in a loop over tiles it costs no copy."""
+
+    def look_up(table, x):
+        return table[np.array([3, 5, 9]), 1] + jnp.sin(x)
+
+    def run(table, x):
+        program = jax.make_jaxpr(look_up)(table[..., None], x[0])
+        return lax.map(lambda tile: fuse_calls(program, [table[..., None], tile])[0], x)
+
+    table, x = jnp.arange(3000.0).reshape(1000, 3), jnp.ones((2, 3, 4))
+    compiled = jax.jit(run).lower(table, x).compile()
+    copies = [line for line in compiled.as_text().splitlines() if " copy(" in line]
+    assert not [line for line in copies if "[1000,3" in line], copies
+    np.testing.assert_allclose(compiled(table, x), run(table, x), rtol=1e-12)
+
+
 def test_large_functions_are_opened():
     def inner(x):
         for _ in range(30):
