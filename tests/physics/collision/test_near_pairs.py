@@ -10,7 +10,7 @@ from tolerance import CONTACT
 
 import jaxsim
 from jaxsim.io.bridge import put_model
-from jaxsim.physics.collision import driver
+from jaxsim.physics.collision import narrow_phase
 from jaxsim.transforms.tuning import override
 
 pytestmark = pytest.mark.kernels
@@ -80,13 +80,13 @@ def test_the_number_of_searches_follows_the_number_of_near_pairs(scene, monkeypa
     mj, states = scene
     m = put_model(mj, contacts=64, pairs=30)
     searched: list[int] = []
-    evaluate = driver.evaluate_active_lanes
+    evaluate = narrow_phase.evaluate_active_lanes
 
     def counted(function, needed, lanes, size):
         jax.debug.callback(lambda number: searched.append(int(number)), jnp.sum(needed))
         return evaluate(function, needed, lanes, size)
 
-    monkeypatch.setattr(driver, "evaluate_active_lanes", counted)
+    monkeypatch.setattr(narrow_phase, "evaluate_active_lanes", counted)
     run = jax.jit(lambda d: jaxsim.forward(m, d).ncon)
     numbers, touching = [], []
     for d in states:

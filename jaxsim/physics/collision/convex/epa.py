@@ -22,6 +22,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.bit_set import BitSet, bit_set, count_members, is_empty, pop_first
 from jaxsim.arrays.gather import running_sum
 from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
@@ -286,13 +287,13 @@ def _grow(p: _Polytope, new: Corner, seen: Array, grows: Array) -> tuple[_Polyto
 
 def _grow_one(p: _Polytope, new: Corner, seen: Array, grows: Array) -> tuple[_Polytope, Array]:
     """Return what `_grow` does for one lane, by loops over its visible faces and its new ones."""
-    visible = _bit_set(seen & grows[None])
+    visible = bit_set(seen & grows[None])
     out, into, ends = _directed_edges_of_one(p.face, visible)
     follow, rim, whole = _horizon_of_one(out, into, ends, visible)
     grows = grows & whole
     # Empty the slots of the visible faces, and write the new vertex.
     distance = jnp.where(seen & grows[None], NO_FACE, p.distance)
-    free = _bit_set(~jnp.isfinite(distance))
+    free = bit_set(~jnp.isfinite(distance))
     at = jnp.minimum(p.vertices[0], _MAX_VERTICES - 1)
 
     def write(a: Array, value: Array) -> Array:
@@ -307,7 +308,7 @@ def _grow_one(p: _Polytope, new: Corner, seen: Array, grows: Array) -> tuple[_Po
     def add_face(state: tuple) -> tuple:
         """Close the first open edge of the hole by a face in the first free slot."""
         edges, slots, face, normals, distance = state
-        (start, edges), (slot, slots) = _pop_first(edges), _pop_first(slots)
+        (start, edges), (slot, slots) = pop_first(edges), pop_first(slots)
         end = lax.dynamic_index_in_dim(follow, start, keepdims=False)[0]
         normal, away = _plane(point(start), point(end), new.y)
 
@@ -318,9 +319,9 @@ def _grow_one(p: _Polytope, new: Corner, seen: Array, grows: Array) -> tuple[_Po
         face = tuple(put(a, k) for a, k in zip(face, (start, end, at), strict=True))
         return edges, slots, face, jax.tree.map(put, normals, normal), put(distance, away)
 
-    edges = _BitSet(jnp.where(grows[0], rim, 0), jnp.uint32(0))
+    edges = BitSet(jnp.where(grows[0], rim, 0), jnp.uint32(0))
     state = edges, free, p.face, p.normal, distance
-    left = lax.while_loop(lambda s: ~_is_empty(s[0]) & ~_is_empty(s[1]), add_face, state)
+    left = lax.while_loop(lambda s: ~is_empty(s[0]) & ~is_empty(s[1]), add_face, state)
     grown = _Polytope(vertex, p.vertices + grows.astype(jnp.int32), *left[2:])
     return grown, whole | ~grows
 
@@ -363,14 +364,14 @@ def _directed_edges(face: tuple[Array, Array, Array], seen: Array) -> tuple[Arra
 
 
 def _directed_edges_of_one(
-    face: tuple[Array, Array, Array], visible: "_BitSet"
+    face: tuple[Array, Array, Array], visible: BitSet
 ) -> tuple[Array, Array, Array]:
     """Return what `_directed_edges` does for one lane, and the set of vertices with such edges."""
 
     def add_edges(state: tuple[Any, Array, Array, Array]) -> tuple[Any, Array, Array, Array]:
         """Add the three edges of the first face of the set, and remove the face from the set."""
         left, out, into, ends = state
-        slot, left = _pop_first(left)
+        slot, left = pop_first(left)
         corner = [lax.dynamic_index_in_dim(f, slot)[0, 0] for f in face]
         bit = [jnp.uint32(1) << c.astype(jnp.uint32) for c in corner]
         for j in range(3):
@@ -380,11 +381,11 @@ def _directed_edges_of_one(
 
     none = jnp.zeros((_MAX_VERTICES, 1), jnp.uint32)
     start = visible, none, none, jnp.uint32(0)
-    return lax.while_loop(lambda state: ~_is_empty(state[0]), add_edges, start)[1:]
+    return lax.while_loop(lambda state: ~is_empty(state[0]), add_edges, start)[1:]
 
 
 def _horizon_of_one(
-    out: Array, into: Array, ends: Array, visible: "_BitSet"
+    out: Array, into: Array, ends: Array, visible: BitSet
 ) -> tuple[Array, Array, Array]:
     """Return what `_horizon` does for one lane, by a loop over the vertices of visible faces.
 
@@ -396,7 +397,7 @@ def _horizon_of_one(
     def visit(state: tuple) -> tuple:
         """Find where the edge of the horizon leads from one vertex."""
         left, follow, rim, single = state
-        vertex, left = _pop_first(left)
+        vertex, left = pop_first(left)
         once, back = (lax.dynamic_index_in_dim(a, vertex, keepdims=False)[0] for a in (out, into))
         once = once & ~back
         many = lax.population_count(once)
@@ -406,47 +407,15 @@ def _horizon_of_one(
         return left, follow, jnp.where(many == 1, rim | bit, rim), single & (many <= 1)
 
     none = jnp.zeros((_MAX_VERTICES, 1), jnp.int32)
-    start = _BitSet(ends, jnp.uint32(0)), none, jnp.uint32(0), jnp.ones((), bool)
-    _, follow, rim, single = lax.while_loop(lambda state: ~_is_empty(state[0]), visit, start)
+    start = BitSet(ends, jnp.uint32(0)), none, jnp.uint32(0), jnp.ones((), bool)
+    _, follow, rim, single = lax.while_loop(lambda state: ~is_empty(state[0]), visit, start)
     edges = lax.population_count(rim)
-    faces = lax.population_count(visible.low) + lax.population_count(visible.high)
-    return follow, rim, (single & (edges == faces + 2))[None]
+    return follow, rim, (single & (edges == count_members(visible) + 2))[None]
 
 
 def _or_word(words: Array, k: Array, bits: Array) -> Array:
     """Add bits to one word."""
     return lax.dynamic_update_index_in_dim(words, lax.dynamic_index_in_dim(words, k) | bits, k, 0)
-
-
-class _BitSet(NamedTuple):
-    """A set of numbers below 64, as two words of 32 bits."""
-
-    low: Array
-    high: Array
-
-
-def _bit_set(flags: Array) -> _BitSet:
-    """Return the set of the true rows of `[k, 1]`."""
-    bit = (np.uint32(1) << np.arange(64, dtype=np.uint32) % 32)[: len(flags), None]
-    words = jnp.where(flags, bit, np.uint32(0))
-    low, high = words[:32], words[32:]
-    return _BitSet(jnp.sum(low, dtype=jnp.uint32), jnp.sum(high, dtype=jnp.uint32))
-
-
-def _is_empty(s: _BitSet) -> Array:
-    """Return whether a set has no members."""
-    return (s.low | s.high) == 0
-
-
-def _pop_first(s: _BitSet) -> tuple[Array, _BitSet]:
-    """Return the smallest member of a set, and the set without it."""
-    in_low = s.low != 0
-    word = jnp.where(in_low, s.low, s.high)
-    rest = word & (word - 1)
-    last_bit = word ^ rest
-    place = (31 - lax.clz(last_bit)).astype(jnp.int32)
-    left = _BitSet(jnp.where(in_low, rest, s.low), jnp.where(in_low, s.high, rest))
-    return jnp.where(in_low, place, 32 + place), left
 
 
 def _or_face_bits(words: Array) -> Array:
