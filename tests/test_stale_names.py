@@ -32,7 +32,7 @@ OTHER_CODE = sorted(
 # a file by the end of its path
 FILE = re.compile(r"(?<![\w/.{}<-])[a-z_][\w/.-]*\.(?:py|md)\b(?![\w.]*\()")
 # folders whose names all others may use
-SHARED = (PACKAGE, PACKAGE / "model", PACKAGE / "math")
+SHARED = (PACKAGE, PACKAGE / "model", PACKAGE / "model" / "record", PACKAGE / "math")
 
 # files of the user, of the built site, and of tests
 PLACEHOLDERS = (

@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, gather_static
-from jaxsim.model.data import NO_CONTACT_DISTANCE
+from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.broadphase import may_collide
 from jaxsim.physics.collision.candidates.plan import CollisionLayout, PairGroup
 from jaxsim.physics.collision.compact import compact_true
