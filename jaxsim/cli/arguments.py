@@ -196,13 +196,14 @@ def _add_render(commands: Any) -> None:
     _share(picture, "file")
     picture.add_argument("--out", metavar="FILE", help=".png, .jpg, .gif or .mp4 (default: .png)")
     picture.add_argument(
-        "--camera", metavar="NAME", help="camera name or id (default: free camera)"
+        "--camera", metavar="NAME", help="camera name or id (default: frames the bodies)"
     )
     picture.add_argument(
         "--size",
         type=_parse_size,
         metavar="WxH",
-        help="image size per world (default: the camera's resolution, or 320x240)",
+        help="image size per world (default: the camera's resolution, 640x480, or 320x240 for a "
+        "mosaic or a video)",
     )
     picture.add_argument("--worlds", type=_count, default=1, help="worlds in a mosaic (default 1)")
     _share(picture, "--model", "--key")
@@ -210,7 +211,9 @@ def _add_render(commands: Any) -> None:
         "--seconds", type=_parse_positive, help="length of a video, or time of an image"
     )
     picture.add_argument(
-        "--fps", type=_parse_positive, default=25, help="frames per second (default 25)"
+        "--fps",
+        type=_parse_positive,
+        help="frames per second (default 60, 50 for .gif, or those of the motion if fewer)",
     )
     picture.add_argument(
         "--samples", type=_count, default=2, help="N x N rays per pixel (default 2)"

@@ -1,11 +1,14 @@
 """`jaxsim render`: a mosaic, a film, mistakes."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from jaxsim.batch.trajectory import TrajectoryWriter
 from jaxsim.cli import main
-from jaxsim.cli.display.render import _write_image
+from jaxsim.cli.display.render import _frame_rate, _write_image
+from jaxsim.view.browser.motion import RecordedMotion
 
 ARM = """
 <mujoco model="arm">
@@ -81,6 +84,50 @@ def test_a_film_for_a_player(tmp_path):
     assert next(frames)["size"] == (26, 18)
     bright = [np.frombuffer(frame, np.uint8).mean() for frame in frames]
     np.testing.assert_allclose(bright, 40 * np.arange(5), atol=4)
+
+
+def test_the_default_camera_frames_the_bodies(tmp_path, capsys):
+    """A large floor does not make them small."""
+    image = pytest.importorskip("PIL.Image", reason="the extra render is not installed")
+    path = tmp_path / "ball.xml"
+    floor = '<geom type="plane" size="200 200 1" rgba="0 0 1 1"/>'
+    ball = '<body pos="90 5 1"><freejoint/><geom size=".3" rgba="1 0 0 1"/></body>'
+    path.write_text(f"<mujoco><worldbody>{floor}{ball}</worldbody></mujoco>")
+    command = ["render", str(path), "--size", "24x16", "--samples", "1"]
+    assert main(command) == 0
+    with image.open(tmp_path / "ball.png") as picture:
+        r, _, b = np.moveaxis(np.asarray(picture).astype(int), -1, 0)
+    assert 40 < (r > b).sum() < 90
+
+    bad = '<visual><global cameraid="1"/></visual>'
+    path.write_text(path.read_text().replace("<worldbody>", f"{bad}<worldbody>"))
+    capsys.readouterr()
+    assert main(command) == 2
+    told = capsys.readouterr().err
+    assert "ball.xml: <visual><global cameraid>: Camera: there is no camera 1" in told
+
+
+def test_a_gif_keeps_time_at_any_rate(tmp_path):
+    """Its delays are multiples of 0.01 s."""
+    image = pytest.importorskip("PIL.Image", reason="the extra render is not installed")
+    path = tmp_path / "film.gif"
+    pictures = (np.full((4, 6, 3), 7 * k, np.uint8) for k in range(31))
+    _write_image(path, pictures, 30)
+    with image.open(path) as film:
+        total = 0
+        for k in range(film.n_frames):
+            film.seek(k)
+            total += film.info["duration"]
+    assert (film.n_frames, total) == (31, 1030)
+
+
+def test_a_film_has_sixty_frames_a_second_unless_its_motion_has_fewer():
+    qpos = np.zeros((11, 1, 1))
+    slow, fast = (RecordedMotion(dt * np.arange(11), {"qpos": qpos}) for dt in (0.04, 0.002))
+    for name, motion, rate in (
+        ("a.mp4", None, 60), ("a.gif", None, 50), ("a.mp4", fast, 60), ("a.gif", slow, 25),
+    ):  # fmt: skip
+        np.testing.assert_allclose(_frame_rate(Path(name), motion), rate)
 
 
 @pytest.mark.parametrize(

@@ -26,16 +26,25 @@ from jaxsim.model.model import Model
 from jaxsim.optional import require
 from jaxsim.physics.public.api import step
 from jaxsim.physics.public.make_data import make_data
-from jaxsim.view.browser.draw.poses import POSE_STATE_FIELDS
+from jaxsim.view.browser.draw.poses import POSE_STATE_FIELDS, Posing
 from jaxsim.view.browser.motion import RecordedMotion, motion_of
 from jaxsim.view.camera import Camera
+from jaxsim.view.default_camera import FileCamera
 from jaxsim.view.picture.appearance import Look
 from jaxsim.view.picture.output import resolution
 from jaxsim.view.picture.render import render
 
 STILLS, FILMS = (".png", ".jpg"), (".gif", ".mp4")
-_DEFAULT_WORLD_SIZE = (320, 240)  # pixels of a world
+_DEFAULT_IMAGE_SIZE = (640, 480)  # pixels of an image of one world
+_DEFAULT_WORLD_SIZE = (320, 240)  # pixels of a world in a mosaic or a video
 _DEFAULT_FILM_SECONDS = 4.0  # default length of a video of a model
+# Largest default frame rates. The delays of a GIF are multiples of 0.01 s, and browsers slow down
+# those below 0.02 s.
+_FRAME_RATES = {".mp4": 60.0, ".gif": 50.0}
+_NEAR_DISTANCE = 0.01  # largest near clipping distance of the default camera, in its distances
+_MAX_FRAMED_STATES = 48  # number of states of a motion that the default camera examines
+
+_PoseStates = dict[str, np.ndarray]  # POSE_STATE_FIELDS by name, (pictures, worlds, ...)
 
 
 def render_file(args: argparse.Namespace) -> int:
@@ -55,16 +64,29 @@ def render_file(args: argparse.Namespace) -> int:
         camera = None if args.camera is None else Camera.fixed(m, _id(args.camera))
     except ValueError as error:
         raise InputProblem(f"{args.file}: {error}") from None
-    args.size = args.size or _resolution(m, camera)
-    draw = _make_drawing(m, camera, _make_look(m, source), args)
     film = out.suffix in FILMS
+    args.fps = args.fps or _frame_rate(out, recorded)
     states = (
         _simulate_worlds(m, args, film)
         if recorded is None
-        else _replay_worlds(m, recorded, args, film)
+        else _replay_worlds(recorded, args, film)
     )
-    pictures, number = states
-    _write_image(out, _show_progress((draw(d) for d in pictures), number, args.worlds), args.fps)
+    look = _make_look(m, source)
+    settings = FileCamera.of(source) if _is_mjcf(source) else FileCamera()
+    if camera is None:
+        try:
+            camera = settings.fixed_camera(m)
+        except ValueError as error:
+            raise InputProblem(f"{source}: <visual><global cameraid>: {error}") from None
+    args.size = args.size or _image_size(m, camera, film or args.worlds > 1)
+    if camera is None:
+        camera = _frame_states(m, states, settings, args)
+        # The extent of a large floor would clip small bodies.
+        near = _NEAR_DISTANCE * float(camera.distance) / float(m.stat.extent)
+        look = look.replace(znear=min(look.znear, near))
+    draw, number = _make_drawing(m, camera, look, args), len(states["qpos"])
+    pictures = (draw(d) for d in _worlds_at(m, states))
+    _write_image(out, _show_progress(pictures, number, args.worlds), args.fps)
     width, height = _mosaic_size(args)
     print(f"{'wrote':11} {out}: {width} x {height}, {number} picture{'s' * (number > 1)}")
     return 0
@@ -104,17 +126,39 @@ def _check_out(out: Path) -> None:
 
 
 def _make_look(m: Model, source: str) -> Look:
-    return Look.of(m, source) if Path(source).suffix in (".xml", ".mjz", ".zip") else Look.of(m)
+    return Look.of(m, source) if _is_mjcf(source) else Look.of(m)
+
+
+def _is_mjcf(source: str) -> bool:
+    return Path(source).suffix in (".xml", ".mjz", ".zip")
+
+
+def _frame_rate(out: Path, motion: RecordedMotion | None) -> float:
+    """Return the default frame rate of a video: that of the records of a motion if it is lower."""
+    rate = _FRAME_RATES.get(out.suffix, max(_FRAME_RATES.values()))
+    if motion is None or motion.records < 2:
+        return rate
+    return min(rate, (motion.records - 1) / float(motion.time[-1]))
+
+
+def _frame_states(
+    m: Model, states: _PoseStates, settings: FileCamera, args: argparse.Namespace
+) -> Camera:
+    """Return the free camera that frames the bodies of all worlds in all pictures."""
+    number, posing = len(states["qpos"]), Posing(m)
+    records = np.linspace(0, number - 1, min(number, _MAX_FRAMED_STATES)).round().astype(int)
+    poses = [posing.of({name: x[i] for name, x in states.items()}) for i in records]
+    return settings.frame(m, poses, aspect=args.size[0] / args.size[1])
 
 
 def _id(camera: str) -> int | str:
     return int(camera) if camera.isdigit() else camera
 
 
-def _resolution(m: Model, camera: Camera | None) -> tuple[int, int]:
+def _image_size(m: Model, camera: Camera | None, small: bool) -> tuple[int, int]:
     """Return the size of a camera's images: its resolution, if the model specifies one."""
     own = None if camera is None else resolution(m, camera.fixedcamid)
-    return own or _DEFAULT_WORLD_SIZE
+    return own or (_DEFAULT_WORLD_SIZE if small else _DEFAULT_IMAGE_SIZE)
 
 
 def _mosaic_size(args: argparse.Namespace) -> tuple[int, int]:
@@ -155,37 +199,35 @@ def _make_drawing(
     return mosaic
 
 
-def _simulate_worlds(m: Model, args: argparse.Namespace, film: bool) -> tuple[Iterator[Data], int]:
+def _simulate_worlds(m: Model, args: argparse.Namespace, film: bool) -> _PoseStates:
     """Return the states of a model: the initial ones, and for a video those of a rollout with
     random controls."""
     d = initial_data(m, args.key)
     d = jax.tree.map(lambda x: jnp.broadcast_to(x, (args.worlds, *x.shape)), d)
-    key = jax.random.key(args.seed)
+    key, dt = jax.random.key(args.seed), float(m.opt.timestep)
     low = jnp.where(m.actuator_ctrllimited, m.actuator_ctrlrange[:, 0], -1)
     high = jnp.where(m.actuator_ctrllimited, m.actuator_ctrlrange[:, 1], 1)
-    number = max(1, round((args.seconds or _DEFAULT_FILM_SECONDS) * args.fps)) if film else 1
-    before = 0 if film else round((args.seconds or 0.0) / float(m.opt.timestep))
-    every = before if not film else max(1, round(1 / (args.fps * float(m.opt.timestep))))
-    if film or before:
+    seconds = args.seconds or (_DEFAULT_FILM_SECONDS if film else 0.0)
+    # The time of each picture, in steps from the start.
+    times = np.arange(max(1, round(seconds * args.fps))) / args.fps if film else [seconds]
+    steps = np.round(np.array(times) / dt).astype(np.int32)
+    if steps[-1] > 0:
         unit = jax.random.uniform(key, (args.worlds, m.nu), low.dtype)
         d = d.replace(ctrl=low[None] + unit * (high - low)[None])
 
     @jax.jit
-    def go_on(m: Model, d: Data) -> Data:
-        return jax.lax.fori_loop(0, every, lambda _, d: jax.vmap(step, (None, 0))(m, d), d)
+    def advance(m: Model, d: Data, count: jax.Array) -> Data:
+        return jax.lax.fori_loop(0, count, lambda _, d: jax.vmap(step, (None, 0))(m, d), d)
 
-    def states() -> Iterator[Data]:
-        now = go_on(m, d) if before else d
-        for k in range(number):
-            yield now
-            now = go_on(m, now) if k + 1 < number else now
+    states = []
+    with named_phase("compile and simulate"):
+        for count in np.diff(steps, prepend=0):
+            d = advance(m, d, jnp.int32(count)) if count else d
+            states.append({name: np.asarray(getattr(d, name)) for name in POSE_STATE_FIELDS})
+    return {name: np.stack([x[name] for x in states]) for name in POSE_STATE_FIELDS}
 
-    return states(), number
 
-
-def _replay_worlds(
-    m: Model, motion: RecordedMotion, args: argparse.Namespace, film: bool
-) -> tuple[Iterator[Data], int]:
+def _replay_worlds(motion: RecordedMotion, args: argparse.Namespace, film: bool) -> _PoseStates:
     """Return the states of a motion: over time for a video; at `--seconds`, by default the end, for
     an image."""
     if args.key is not None:
@@ -196,17 +238,19 @@ def _replay_worlds(
     asked = end if args.seconds is None else min(args.seconds, end)
     times = np.arange(0, asked + 1e-9, 1 / args.fps) if film else np.array([asked])
     records = np.clip(np.searchsorted(motion.time, times - 1e-9), 0, motion.records - 1)
-    one = make_data(m)
-    d = jax.tree.map(lambda x: jnp.broadcast_to(x, (args.worlds, *x.shape)), one)
+    return {
+        name: motion.state[name][records, : args.worlds]
+        for name in POSE_STATE_FIELDS
+        if name in motion.state
+    }
 
-    def states() -> Iterator[Data]:
-        for record in records:
-            state = motion.at(int(record), slice(args.worlds))
-            yield d.replace(
-                **{n: jnp.asarray(state[n], m.qpos0.dtype) for n in POSE_STATE_FIELDS if n in state}
-            )
 
-    return states(), len(records)
+def _worlds_at(m: Model, states: _PoseStates) -> Iterator[Data]:
+    """Yield the worlds of each picture."""
+    one, worlds = make_data(m), states["qpos"].shape[1]
+    d = jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *x.shape)), one)
+    for i in range(len(states["qpos"])):
+        yield d.replace(**{n: jnp.asarray(x[i], m.qpos0.dtype) for n, x in states.items()})
 
 
 def _show_progress(
@@ -242,8 +286,10 @@ def _write_images(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None
     if out.suffix != ".gif":
         images[0].save(out)
         return
-    pause = round(1000 / fps)
-    images[0].save(out, save_all=True, append_images=images[1:], duration=pause, loop=0)
+    # Rounded to the times that a GIF can represent, without a drift.
+    times = np.round(100 / fps * np.arange(len(images) + 1))
+    pauses = [int(10 * pause) for pause in np.diff(times)]
+    images[0].save(out, save_all=True, append_images=images[1:], duration=pauses, loop=0)
 
 
 def _write_mp4(out: Path, pictures: Iterator[np.ndarray], fps: float) -> None:

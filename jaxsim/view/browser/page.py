@@ -13,7 +13,7 @@ from jaxsim.view.browser.framing import around_motion
 from jaxsim.view.browser.motion import Recorded, RecordedMotion, motion_of
 from jaxsim.view.browser.server import aim_camera, close_server, open_server
 
-_RECORD_RATE = 30.0  # frames per second
+_RECORD_RATE = 60.0  # frames per second
 _MAX_PAGE_WORLDS = 64  # default limit on the number of worlds
 
 
