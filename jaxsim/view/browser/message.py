@@ -142,16 +142,16 @@ def _is_update(server: Any, message: Any) -> bool:
     control = _control(server, message.uuid)
     if control is None or set(message.updates) != {"value"}:
         return False
-    return _value_fits(control, message.updates["value"], control._impl.value)
+    low, high = getattr(control, "min", None), getattr(control, "max", None)
+    return _value_fits(control, message.updates["value"], control._impl.value, low, high)
 
 
-def _value_fits(control: Any, value: Any, present: Any) -> bool:
+def _value_fits(control: Any, value: Any, present: Any, low: Any, high: Any) -> bool:
     """Return whether a value has the type of the present one, and is within the bounds of its
     control."""
     if isinstance(present, bool):
         return isinstance(value, bool)
     if isinstance(present, int | float):
-        low, high = getattr(control, "min", None), getattr(control, "max", None)
         return (
             isinstance(value, int | float)
             and not isinstance(value, bool)
@@ -164,7 +164,13 @@ def _value_fits(control: Any, value: Any, present: Any) -> bool:
     if isinstance(present, tuple) and isinstance(value, list):
         if present and not isinstance(present[0], str) and len(value) != len(present):
             return False
-        return all(_value_fits(control, x, present[0] if present else x) for x in value)
+        # vectors have a bound for each component, other lists one for all
+        lows, highs = (b if isinstance(b, tuple) else (b,) * len(value) for b in (low, high))
+        like = present[0] if present else None
+        return all(
+            _value_fits(control, x, x if like is None else like, *bounds)
+            for x, *bounds in zip(value, lows, highs, strict=True)
+        )
     return False
 
 
