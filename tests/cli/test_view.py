@@ -91,7 +91,7 @@ def test_a_motion_is_shown_and_written_as_a_page(capsys, motion, page, tmp_path)
     out_file = tmp_path / "page.html"
     code, out, _ = answer(capsys, "view", motion, "--out", out_file)
     assert code == 0
-    assert f"{out_file}: 2 pictures" in out
+    assert f"{out_file}: 3 pictures" in out
     assert out_file.stat().st_size > 100_000
 
 

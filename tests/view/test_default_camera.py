@@ -1,4 +1,4 @@
-"""The default camera frames the bodies, whatever the floor is, unless the file says otherwise."""
+"""The default camera frames the bodies, whatever the floor is, unless the file gives settings."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -103,7 +103,7 @@ def _open_page(
     except UnsupportedError as error:
         print(f"cannot be simulated, only looked at:\n{error}", flush=True)
         return Viewer(m, contacts=False, **where)
-    return Live(m, **where)
+    return Live(m, source=args.file, **where)
 
 
 def _write_page(args: argparse.Namespace, m: Model, motion: Trajectory) -> int:

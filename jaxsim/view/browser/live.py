@@ -1,5 +1,6 @@
-"""Controls of a live simulation: play, pause, step, speed, keyframes, sliders, perturbation."""
+"""Controls of a live simulation: play, pause, step, speed, keyframes, options, sliders, mouse."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -9,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxsim.enums import JointType
+from jaxsim.errors import UnsupportedError
 from jaxsim.escape import unique
 from jaxsim.model.data import Data
 from jaxsim.model.describe import name_of
@@ -17,9 +19,12 @@ from jaxsim.view.browser.draw.deformable import Deformable, body_at
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.panel.fault import stop_message
+from jaxsim.view.browser.panel.physics import add_physics
 from jaxsim.view.browser.panel.plots import SensorPlots
+from jaxsim.view.browser.panel.recorder import Recorder, add_recorder
 from jaxsim.view.browser.panel.slider import step_of
 from jaxsim.view.browser.panel.tables import add_tables
+from jaxsim.view.browser.reload import reload_model
 from jaxsim.view.browser.server import DEFAULT_HOST
 from jaxsim.view.browser.simulation import Simulation
 from jaxsim.view.browser.viewer import Viewer
@@ -38,6 +43,7 @@ class Live:
 
     Args:
       m: a model that can be simulated.
+      source: file of the model, for `reload` and the name of recordings; None: unknown.
       port, host, names: see `Viewer`.
 
     Attributes:
@@ -49,23 +55,19 @@ class Live:
         self,
         m: Model,
         *,
+        source: str | None = None,
         port: int | None = None,
         host: str = DEFAULT_HOST,
         names: Iterable[str] = (),
     ):
-        self._m = m
+        self._m, self._source = m, source
+        self._changing = threading.RLock()  # held while the panel is updated or replaced
+        self._changed, self._watching = _time_of(source), False
         where: dict[str, Any] = {"port": port, "host": host, "names": names}
         self.viewer = Viewer(m, on_part=self._on_part, on_soft=self._on_soft, **where)
         try:
             self.simulation = Simulation(m, self._show_world)
-            self.viewer.scene.then.append(self.simulation.request_redraw)
-            gui = self.viewer.server.gui
-            self._words = gui.add_markdown("", order=0)
-            self._add_time(gui)
-            self._add_controls(gui)
-            self._add_joints(gui)
-            self._plots = SensorPlots(gui, m)
-            add_tables(gui, m)
+            self._add_panel()
         except BaseException:
             self.viewer.close()
             raise
@@ -85,46 +87,150 @@ class Live:
             self._telling.join()
             self.viewer.close()
 
+    def reload(self) -> str:
+        """Load the file of the model again, and keep the state of the world.
+
+        Returns:
+          A report: which state was kept, or why the file could not be loaded.
+        """
+        if self._source is None:
+            return "the file of this model is not known"
+        with self._changing:
+            self._changed = _time_of(self._source)
+            old = self.simulation
+            old.end()
+            try:
+                m, d, report = reload_model(self._source, old.m, old.d)
+            except (ValueError, UnsupportedError, OSError) as error:
+                self._restart(old, old.m, old.d)
+                return f"not reloaded: {error}"
+            self._m = m
+            self.viewer.replace_model(m)
+            self._restart(old, m, d)
+            self._add_panel()
+        return report
+
+    def _restart(self, old: Simulation, m: Model, d: Data) -> None:
+        """Replace a simulation that has ended."""
+        self.simulation = Simulation(m, self._show_world, d)
+        self.simulation.paused, self.simulation.speed = old.paused, old.speed
+        self.simulation.begin()
+
+    def _reload(self, event: Any = None) -> None:
+        """Reload, and report on the page that requested it, or on all pages."""
+        report = self.reload()
+        clients = self.viewer.server.get_clients().values() if event is None else [event.client]
+        for client in clients:
+            client.add_notification("Reload", report[:1000], auto_close_seconds=8.0)
+
+    def _add_panel(self) -> None:
+        """Add the controls of the present model and simulation."""
+        self.viewer.scene.then.append(lambda: self.simulation.request_redraw())
+        gui, m = self.viewer.server.gui, self._m
+        self._words = gui.add_markdown("", order=0)
+        self._recorder = Recorder(m, self._source or "")
+        self._add_time(gui)
+        with self.viewer.files:
+            record = add_recorder(gui, self._recorder)
+            self._add_reload(gui)
+        self._add_keys(record)
+        add_physics(gui, m, self._set_option)
+        self._add_controls(gui)
+        self._add_joints(gui)
+        self._plots = SensorPlots(gui, m)
+        add_tables(gui, m)
+
+    def _add_keys(self, record: Callable[[Any], None]) -> None:
+        add, faster = self.viewer.shortcuts.add, range(len(_SPEED_CHOICES))
+        add("space", "run or pause", lambda _: self._toggle())
+        add("arrowright", "make a single step, and pause", lambda _: self._single_step())
+        add("backspace", "reset to the selected keyframe", self._reset_world)
+        for key, way, does in (("arrowup", 1, "run faster"), ("arrowdown", -1, "run slower")):
+
+            def change(_: Any, way: int = way) -> None:
+                here = _SPEED_CHOICES.index(self._speed.value) + way
+                if here in faster:
+                    self._speed.value = _SPEED_CHOICES[here]
+
+            add(key, does, change)
+        add("V", "start or end a recording", record)
+        if self._source is not None:
+            add("R", "reload the file of the model", self._reload)
+
+    def _set_option(self, name: str, value: Any, failed: Callable[[BaseException], None]) -> None:
+        """Change an option of the running model."""
+        simulation = self.simulation
+        simulation.set_options(failed, **{name: value})
+
+        def follow(d: Data) -> Data:
+            self.viewer.follow_options(simulation.m)
+            return d
+
+        simulation.ask(follow)
+
     def _show_world(self, d: Data) -> None:
         self.viewer.show(d)
         self._plots.add(d)
+        self._recorder.add(d)
 
     def _tell(self) -> None:
         """Update the status line, plots and joint sliders periodically."""
         while not self._ending.wait(_STATUS_INTERVAL):
-            s = self.simulation
-            self._words.content = status_line(self._m, s)
-            self._plots.draw()
-            self._show_joints()
-            if s.fault is not None:
-                return
+            if self._watching and _time_of(self._source) != self._changed:
+                self._reload()
+            with self._changing:
+                self._words.content = status_line(self._m, self.simulation, self._recorder)
+                self._plots.draw()
+                self._show_joints()
 
     def _add_time(self, gui: Any) -> None:
         s = self.simulation
-        play = gui.add_button("Play", order=1)
+        self._play = gui.add_button("Play" if s.paused else "Pause", order=1)
         step = gui.add_button("Step", order=2)
-        speed = gui.add_dropdown("speed", _SPEED_CHOICES, initial_value="1", order=3)
+        speed = next(x for x in _SPEED_CHOICES if float(x) == s.speed)
+        self._speed = gui.add_dropdown("speed", _SPEED_CHOICES, initial_value=speed, order=3)
         names = unique((name_of(self._m, "key", i) for i in range(self._m.nkey)), (_START_LABEL,))
-        key = gui.add_dropdown("from", (_START_LABEL, *names), initial_value=_START_LABEL, order=4)
+        key = gui.add_dropdown(
+            "keyframe", (_START_LABEL, *names), initial_value=_START_LABEL, order=4
+        )
         reset = gui.add_button("Reset", order=5)
+        self._play.on_click(lambda _: self._toggle())
+        step.on_click(lambda _: self.simulation.request_step())
 
-        @play.on_click
+        @self._speed.on_update
         def _(_: Any) -> None:
-            s.run(s.paused)
-            play.label = "Play" if s.paused else "Pause"
-
-        step.on_click(lambda _: s.request_step())
-
-        @speed.on_update
-        def _(_: Any) -> None:
-            s.speed = float(speed.value)
+            self.simulation.speed = float(self._speed.value)
 
         def reset_world(_: Any) -> None:
-            s.reset(None if key.value == _START_LABEL else names.index(key.value))
+            self.simulation.reset(None if key.value == _START_LABEL else names.index(key.value))
             self._show_ctrl()
 
+        self._reset_world = reset_world
         key.on_update(reset_world)
         reset.on_click(reset_world)
+
+    def _add_reload(self, gui: Any) -> None:
+        if self._source is None:
+            return
+        again = gui.add_button("Reload", hint="load the model's file again, and keep the state")
+        watch = gui.add_checkbox("reload when the file changes", initial_value=self._watching)
+        again.on_click(self._reload)
+
+        @watch.on_update
+        def _(_: Any) -> None:
+            self._watching, self._changed = watch.value, _time_of(self._source)
+
+    def _toggle(self) -> None:
+        """Run or pause."""
+        s = self.simulation
+        s.run(s.paused)
+        self._play.label = "Play" if s.paused else "Pause"
+
+    def _single_step(self) -> None:
+        """Pause, and make a single step."""
+        if not self.simulation.paused:
+            self._toggle()
+        self.simulation.request_step()
 
     def _add_controls(self, gui: Any) -> None:
         """Add a slider for each control."""
@@ -132,7 +238,7 @@ class Live:
         if not self._m.nu:
             return
         bounds = control_bounds(self._m)
-        with gui.add_folder("Controls", expand_by_default=False, order=10):
+        with gui.add_folder("Actuators", expand_by_default=False, order=10):
             for i, (name, low, high) in enumerate(bounds):
                 value = float(np.clip(self.simulation.ctrl[i], low, high))
                 slider = gui.add_slider(
@@ -167,7 +273,7 @@ class Live:
         joints = joint_bounds(self._m)
         if not joints:
             return
-        with gui.add_folder("Joints (paused)", expand_by_default=False, order=11):
+        with gui.add_folder("Joints", expand_by_default=False, order=11):
             for name, adr, low, high in joints:
                 value = float(np.clip(np.asarray(self._m.qpos0)[adr], low, high))
                 slider = gui.add_slider(
@@ -254,7 +360,15 @@ class Live:
             last[:] = here
 
 
-def status_line(m: Model, s: Simulation) -> str:
+def _time_of(source: str | None) -> int:
+    """Return the time at which a file was changed last [ns]; 0: there is none."""
+    try:
+        return 0 if source is None else os.stat(source).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def status_line(m: Model, s: Simulation, recorder: Recorder | None = None) -> str:
     """Return the status of a simulation as a line of Markdown."""
     if s.fault is not None:
         return stop_message(s.fault)
@@ -266,6 +380,8 @@ def status_line(m: Model, s: Simulation) -> str:
     resets = int(np.asarray(jax.device_get(s.d.warning)).sum())
     if resets:
         parts.append(f"{resets} warnings")
+    if recorder is not None and recorder.recording:
+        parts.append(f"recording {recorder.seconds:.1f} s")
     return " · ".join(parts)
 
 

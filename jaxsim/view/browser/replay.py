@@ -78,6 +78,7 @@ class Replay:
             self.viewer.scene.then.append(self._news.set)
             self.viewer.start_with(self.motion.at(0, slice(self._number)), self._balls)
             self._add_controls(self.viewer.server.gui)
+            self._add_keys()
             add_tables(self.viewer.server.gui, m)
         except BaseException:
             self.viewer.close()
@@ -141,6 +142,22 @@ class Replay:
 
         if motion.worlds > 1:
             self._add_worlds(gui)
+
+    def _add_keys(self) -> None:
+        add = self.viewer.shortcuts.add
+        add("space", "play or pause", lambda _: self.play(not self.playing))
+        add("backspace", "go to the first record", lambda _: self.seek(0.0))
+        for key, way, does in (
+            ("arrowright", 1, "go to the next record, and pause"),
+            ("arrowleft", -1, "go to the record before, and pause"),
+        ):
+            add(key, does, functools.partial(self._skip, way))
+
+    def _skip(self, records: int, _: Any) -> None:
+        """Go forward by a number of records, and pause."""
+        self.play(False)
+        here = int(np.searchsorted(self.motion.time, self.now + 1e-9, side="right")) - 1
+        self.seek(float(self.motion.time[np.clip(here + records, 0, self.motion.records - 1)]))
 
     def _add_worlds(self, gui: Any) -> None:
         motion = self.motion

@@ -5,6 +5,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -47,8 +48,10 @@ class Simulation:
     Args:
       m: a model that can be simulated.
       show: called from the thread of the simulation with every state to be shown.
+      d: the state at the start, with the fields of `kept_fields`; None: the initial one.
 
     Attributes:
+      m: the model, with the present options.
       d: the last state that was shown.
       paused: whether it is paused; initially true.
       speed: requested speed relative to real time.
@@ -59,10 +62,10 @@ class Simulation:
       fault: the error that has stopped it; None: none.
     """
 
-    def __init__(self, m: Model, show: Callable[[Data], None]):
-        self._m, self._show = m, show
+    def __init__(self, m: Model, show: Callable[[Data], None], d: Data | None = None):
+        self.m, self._show = m, show
         self.start = make_data(m, keep=kept_fields())
-        self.d = self.start
+        self.d = self.start if d is None else d
         self.paused, self.speed = True, 1.0
         self.ctrl = np.asarray(self.d.ctrl).copy()
         self.nobody = _no_hold(m, self.d)
@@ -105,9 +108,30 @@ class Simulation:
 
     def reset(self, key: int | None = None) -> None:
         """Reset to the initial state, or to a keyframe, including its controls."""
-        d = self.start if key is None else reset_data_keyframe(self._m, self.start, key)
+        d = self.start if key is None else reset_data_keyframe(self.m, self.start, key)
         self.ctrl = np.asarray(d.ctrl).copy()
         self.ask(lambda _: d)
+
+    def set_options(self, failed: Callable[[BaseException], None], **changes: Any) -> None:
+        """Change options of the model, `m.opt`; a change of a static one compiles.
+
+        Args:
+          failed: called with the error if the engine rejects them; the options then stay.
+          changes: new values by name.
+        """
+
+        def change(d: Data) -> Data:
+            before, self.ready = self.m, False
+            try:
+                self.m = before.replace(opt=before.opt.replace(**changes))
+                jax.block_until_ready(self._advance(d, 1))
+            except Exception as error:  # noqa: BLE001  (reported by the page)
+                self.m = before
+                failed(error)
+            self.ready = True
+            return d
+
+        self.ask(change)
 
     def move_joints(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
         """Set coordinates of a paused world, with zero velocity.
@@ -125,7 +149,7 @@ class Simulation:
     def hold(self, body: int, point: np.ndarray, active: int) -> None:
         """Start a perturbation of a body at a point in the world (3,) [m]; bits of `PertBit`."""
         place = jnp.asarray(point)
-        self._grasp(lambda d, _: _take_hold(self._m, d, jnp.int32(body), place, active))
+        self._grasp(lambda d, _: _take_hold(self.m, d, jnp.int32(body), place, active))
 
     def pull(self, point: np.ndarray) -> None:
         """Move the target of the perturbed point in the world, (3,) [m]."""
@@ -147,7 +171,7 @@ class Simulation:
 
         def rotate_hold(d: Data, held: Perturb) -> Perturb:
             numbers = (jnp.asarray(v, held.scale.dtype) for v in (azimuth, x, y))
-            return _ROTATION_PROGRAMS[action](self._m, d, held, *numbers)
+            return _ROTATION_PROGRAMS[action](self.m, d, held, *numbers)
 
         self._grasp(rotate_hold)
 
@@ -201,7 +225,7 @@ class Simulation:
 
     def _steps_due(self, seconds: float) -> int:
         """Return the number of steps that are due; a backlog that is too long is dropped."""
-        dt = float(self._m.opt.timestep)
+        dt = float(self.m.opt.timestep)
         self._behind += self.speed * seconds
         due, most = int(self._behind / dt), max(1, int(_MAX_STEP_TIME / self._step_time))
         self._behind = self._behind - due * dt if due <= most else 0.0
@@ -218,7 +242,7 @@ class Simulation:
             time.sleep(left)
         self._news.clear()
         if not self.paused:
-            dt = float(self._m.opt.timestep)
+            dt = float(self.m.opt.timestep)
             elapsed = time.perf_counter() - begun
             self.pace += _PACE_SMOOTHING * (count * dt / elapsed - self.pace)
 
@@ -242,12 +266,12 @@ class Simulation:
         """Move a perturbed body of a paused world to its target."""
         if int(self.held.active) == 0:
             return False
-        self.d = _carry_held_body(self._m, self.d, self.held)
+        self.d = _carry_held_body(self.m, self.d, self.held)
         return True
 
     def _advance(self, d: Data, count: int) -> Data:
         ctrl = jnp.asarray(self.ctrl, d.ctrl.dtype)
-        return _steps(self._m, d.replace(ctrl=ctrl), self.held, jnp.int32(count))
+        return _steps(self.m, d.replace(ctrl=ctrl), self.held, jnp.int32(count))
 
 
 @ProgramCache

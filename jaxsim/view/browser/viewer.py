@@ -15,8 +15,10 @@ from jaxsim.view.browser.draw.part import OnPart, Part
 from jaxsim.view.browser.draw.poses import Poses, Posing, pose_state
 from jaxsim.view.browser.draw.scene import BrowserScene
 from jaxsim.view.browser.panel.fault import stop_message
+from jaxsim.view.browser.panel.screenshot import send_screenshot
 from jaxsim.view.browser.panel.selection import Selected
-from jaxsim.view.browser.panel.visibility import add_sight
+from jaxsim.view.browser.panel.shortcuts import Shortcuts
+from jaxsim.view.browser.panel.visibility import add_rendering, add_visibility_keys
 from jaxsim.view.browser.server import (
     DEFAULT_HOST,
     Balls,
@@ -28,6 +30,10 @@ from jaxsim.view.browser.server import (
 
 _SETTLE_DELAY = 0.05  # delay without a new state after which the last one is settled [s]
 _MAX_FRAME_RATE = 60.0  # largest frame rate
+# viser 1.1 draws a closed folder as an empty box; without its padding it is a line with a title
+_CLOSED_FOLDER_STYLE = """<style>
+.mantine-Paper-root > div[aria-hidden="true"][inert] + div { display: none; }
+</style>"""
 
 
 class Viewer:
@@ -51,7 +57,9 @@ class Viewer:
 
     Attributes:
       server: the viser server, for custom controls.
-      scene: the drawing.
+      scene: the drawing; another one after `replace_model`.
+      shortcuts: the keyboard shortcuts of the page.
+      files: folder of the panel with the buttons that load and download files.
       selected: the selected object.
       ghosts: as given.
       posing: computes the poses of the drawn worlds.
@@ -83,17 +91,12 @@ class Viewer:
     ):
         if not isinstance(m, Model):
             raise ValueError(f"Viewer: m: expected a Model, got {type(m).__name__}")
-        self._m, self.ghosts, self._spacing = m, ghosts, spacing
+        self.ghosts, self._spacing, self._may_touch = ghosts, spacing, contacts
         self._also, self._also_soft = on_part, on_soft
-        self.posing, self._touching = Posing(m), Touching(m)
+        self._replacing = threading.RLock()  # held while a state is drawn, or the model replaced
         self.server: Any = open_server(port, host=host, names=names)
         try:
-            self.selected = Selected(self.server, m)
-            poses = self.posing.of({"qpos": np.asarray(m.qpos0)[None]})
-            self.scene = BrowserScene(
-                self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft
-            )
-            add_sight(self.server, m, self.scene, contacts)
+            poses = self._build(m)
             aim_camera(self.server, self.scene.bounding_balls(poses))
             # a page that opens while nothing moves must be set to the selected camera
             self.server.on_client_connect(lambda _: self.scene.redraw())
@@ -101,12 +104,58 @@ class Viewer:
             close_server(self.server)
             raise
         self._balls: Callable[[Poses], Balls] = self.scene.bounding_balls
-        self._next: tuple[dict, dict | None] | None = None
+        self._next: tuple[dict, dict | None, Any] | None = None
         self._news = threading.Condition()
         self._closed, self._laid_out = False, True
         self._fault: BaseException | None = None
         self._drawing = threading.Thread(target=self._draw, name="jaxsim viewer", daemon=True)
         self._drawing.start()
+
+    def _build(self, m: Model, before: BrowserScene | None = None) -> Poses:
+        """Draw a model, add its panel, and return its initial poses.
+
+        Args:
+          m: the model.
+          before: scene whose visibility settings apply again; None: the default settings.
+        """
+        self._m, self.posing, self._touching = m, Posing(m), Touching(m)
+        self.selected, self.shortcuts = Selected(self.server, m), Shortcuts(self.server)
+        poses = self.posing.of({"qpos": np.asarray(m.qpos0)[None]})
+        self.scene = BrowserScene(
+            self.server, m, poses, on_part=self._on_part, on_soft=self._on_soft, settings=before
+        )
+        controls = add_rendering(self.server, m, self.scene, self._may_touch)
+        add_visibility_keys(self.shortcuts, controls)
+        gui = self.server.gui
+        self.files = gui.add_folder("Files", expand_by_default=False, order=7)
+        with self.files:
+            capture = gui.add_button("Screenshot", hint="download an image of this view")
+        capture.on_click(lambda event: send_screenshot(event.client))
+        self.shortcuts.add(
+            "P", "download a screenshot", lambda event: send_screenshot(event.client)
+        )
+        gui.add_html(_CLOSED_FOLDER_STYLE, order=1000)
+        sheet = gui.add_button("Keyboard and mouse", order=6)
+        sheet.on_click(lambda event: self.shortcuts.help(event.client))
+        return poses
+
+    def replace_model(self, m: Model) -> None:
+        """Show another model on the same page, with a new panel and shortcuts.
+
+        Cameras of pages and visibility settings stay. A state of the former model that was not yet
+        drawn is dropped.
+        """
+        with self._replacing:
+            with self._news:
+                self._next = None
+            self.server.gui.reset()
+            self.server.scene.reset()
+            self._build(m, before=self.scene)
+            self._balls = self.scene.bounding_balls
+
+    def follow_options(self, m: Model) -> None:
+        """Use the options of a model that differs from the shown one by its options alone."""
+        self._m = self._touching.m = m
 
     @property
     def address(self) -> str:
@@ -133,7 +182,8 @@ class Viewer:
             )
         # started here: the caller may donate the memory of `d` to its next step
         touch = self._touching.find(d) if self.wants_contacts() else None
-        self._put(self.posing.find(pose_state(d)), touch)
+        applied = None if d.xfrc_applied is None else 1 * d.xfrc_applied
+        self._put(self.posing.find(pose_state(d)), touch, applied)
 
     def show_state(self, state: dict) -> None:
         """Show worlds by their qpos and, if there are mocap bodies, mocap_pos and mocap_quat.
@@ -166,13 +216,13 @@ class Viewer:
     def _aim(self, poses: Poses) -> None:
         aim_camera(self.server, self._balls(poses), above=len(poses.xpos) > 1)
 
-    def _put(self, found: dict, touch: dict | None) -> None:
+    def _put(self, found: dict, touch: dict | None, applied: Any = None) -> None:
         with self._news:
             if self._closed:
                 raise ValueError("show: the viewer is closed")
             if self._fault is not None:
                 raise RuntimeError(f"show: drawing has stopped: {self._fault}") from self._fault
-            self._next = found, touch
+            self._next = found, touch, applied
             self._news.notify()
 
     def close(self) -> None:
@@ -224,21 +274,32 @@ class Viewer:
         """Draw the last state shown, repeatedly, until the viewer is closed."""
         while True:
             if not self._await(_SETTLE_DELAY):
-                self.scene.settle()  # may be slow: `show` does not wait for it
+                with self._replacing:
+                    self.scene.settle()  # may be slow: `show` does not wait for it
                 self._await(None)
+            with self._replacing:
+                self._draw_next()
             with self._news:
-                if self._next is None:
+                if self._news.wait_for(lambda: self._closed, timeout=1 / _MAX_FRAME_RATE):
                     return
-                (found, touch), self._next = self._next, None
-            poses = self.posing.poses(found)
-            if len(poses.xpos) != self.scene.worlds or not self._laid_out:
-                self._laid_out = True
-                self.scene.lay_out(len(poses.xpos), self.ghosts, self._spacing)
-                self._aim(poses)
-            self.scene.marks.touch = self._touching.touch(touch)
-            self.scene.show(poses)
-            with self._news:
-                self._news.wait_for(lambda: self._closed, timeout=1 / _MAX_FRAME_RATE)
+
+    def _draw_next(self) -> None:
+        """Draw the last state shown, unless the model was replaced since."""
+        with self._news:
+            if self._next is None:
+                return
+            (found, touch, applied), self._next = self._next, None
+        poses = self.posing.poses(found)
+        if len(poses.xpos) != self.scene.worlds or not self._laid_out:
+            self._laid_out = True
+            self.scene.lay_out(len(poses.xpos), self.ghosts, self._spacing)
+            self._aim(poses)
+        self.scene.marks.touch = self._touching.touch(touch)
+        forces = None if applied is None else np.asarray(applied)
+        self.scene.marks.applied = (
+            None if forces is None else forces.reshape(-1, *forces.shape[-2:])
+        )
+        self.scene.show(poses)
 
     def _on_part(self, handle: Any, part: Part, world: int) -> None:
         self.selected.watch(handle, part, world)

@@ -185,6 +185,12 @@ class Browser:
         """Lets go of the left button."""
         self.mouse("Released", *place, button="left", clickCount=1, modifiers=CTRL)
 
+    def key(self, name: str, code: str, number: int) -> None:
+        """Press and release a key, given by `key`, `code` and `keyCode` of DOM events."""
+        same = {"key": name, "code": code, "windowsVirtualKeyCode": number}
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, **same)
+
     def press(self, name: str) -> None:
         """Clicks on a button, the head of a folder or an option, by what is written on it."""
         place = PLACE % (json.dumps(CLICKABLE), json.dumps(name))

@@ -114,7 +114,7 @@ def test_a_world_is_played_and_touched(m, tmp_path):
         wait(lambda: near(seen(browser), RIGHT), "for the camera")
 
         # a slider moves the joint, and what is seen
-        browser.press("Joints (paused)")
+        browser.press("Joints")
         browser.fill("elbow", "1.57")
         wait(lambda: abs(float(world.d.qpos[0]) - 1.57) < 0.01)
         wait(lambda: near(seen(browser), UP), "for the ball")
@@ -133,7 +133,7 @@ def test_a_world_is_played_and_touched(m, tmp_path):
         # time passes where somebody presses Play; a curve is drawn meanwhile
         browser.press("Sensors")
         browser.tick("angle")
-        browser.press("Controls")
+        browser.press("Actuators")
         browser.fill("motor", "1")
         wait(lambda: world.ctrl[0] == 1)
         browser.press("Play")
@@ -174,6 +174,31 @@ def test_a_motion_plays_and_is_sought_in(m, motion, tmp_path):
         wait(lambda: replay.now > 1.2)
         wait(lambda: not replay.playing)
         assert np.abs(wait(lambda: (seen(browser),))[0] - left).max() < 40
+        assert not browser.errors
+
+
+def test_keys_play_a_motion_list_themselves_and_take_a_screenshot(m, motion, tmp_path):
+    with Replay(m, motion, port=0) as replay, Browser(tmp_path, replay.viewer.address) as browser:
+        wait(lambda: not replay.playing)
+        left = seen(browser)
+        browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+        browser.key("p", "KeyP", 80)
+        image = pytest.importorskip("PIL.Image", reason="the extra view is not installed")
+        file = tmp_path / "screenshot.png"
+        wait(lambda: file.exists() and file.stat().st_size, "for the screenshot")
+        with image.open(file) as picture:
+            assert np.abs(red(np.asarray(picture.convert("RGB"))) - left).max() < 5
+        browser.key("Backspace", "Backspace", 8)
+        moved(browser, left)
+        assert replay.now == 0
+        browser.key("ArrowRight", "ArrowRight", 39)
+        wait(lambda: abs(replay.now - 0.02) < 1e-6)
+        browser.key("h", "KeyH", 72)
+        wait(lambda: "go to the next record, and pause" in browser.text())
+        browser.key("h", "KeyH", 72)
+        wait(lambda: "go to the next record, and pause" not in browser.text())
+        browser.key(" ", "Space", 32)
+        wait(lambda: replay.playing or replay.now > 1)
         assert not browser.errors
 
 

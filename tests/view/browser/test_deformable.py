@@ -70,7 +70,7 @@ def test_a_page_gets_points_that_move_and_the_light_of_the_model():
         np.testing.assert_allclose(low, wanted.min(axis=(0, 1)), atol=1e-5)
         np.testing.assert_allclose(high, wanted.max(axis=(0, 1)), atol=1e-5)
 
-        visitor.set("flexes of group 0", False)
+        visitor.set("flexes of group 0 (3)", False)
         visitor.wait(lambda: nodes["/flexes/cloth (2)"].get("visible") is False)
         assert nodes["/flexes/cloth"]["visible"] is False
         visitor.set("lights of the model", False)

@@ -66,7 +66,7 @@ def test_a_world_runs_and_is_touched(m):
         visitor.wait(lambda: np.allclose(visitor.nodes.get(at, {}).get("wxyz", 0), half, atol=1e-3))
 
         # a keyframe with its controls
-        visitor.set("from", "hanging")
+        visitor.set("keyframe", "hanging")
         visitor.wait(lambda: np.allclose(world.d.qpos, 1.5) and np.allclose(world.ctrl, 0.5))
         visitor.wait(lambda: slider(visitor, "motor") == 0.5)
         visitor.wait(lambda: slider(visitor, "elbow") == 1.5)
@@ -91,7 +91,7 @@ def test_a_world_runs_and_is_touched(m):
         # it stands still, and begins again
         visitor.press("Pause")
         visitor.wait(lambda: world.paused)
-        visitor.set("from", "start")
+        visitor.set("keyframe", "start")
         visitor.wait(lambda: float(world.d.time) == 0)
         visitor.wait(lambda: "paused" in visitor.text())
     assert not world.fault

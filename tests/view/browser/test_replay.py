@@ -153,7 +153,7 @@ def test_a_page_plays_by_itself(m, motion, tmp_path):
 def test_a_rollout_is_recorded_as_it_is(m, tmp_path):
     d = jaxsim.make_data(m).replace(qvel=jnp.ones(1))
     _, rows = jax.jit(lambda d: jaxsim.rollout(m, d, 30, record=["qpos"]))(d)
-    assert record(m, rows, tmp_path / "arm.html") == 3
+    assert record(m, rows, tmp_path / "arm.html") == 4
 
 
 def decoded(text: str) -> dict:

@@ -111,7 +111,7 @@ def test_a_page_gets_the_parts_and_their_poses(m, d):
         np.testing.assert_allclose(line[0], d.site_xpos[0], atol=1e-5)
 
         # what is seen is chosen on the page
-        visitor.set("geoms of group 4", True)
+        visitor.set("geoms of group 4 (1)", True)
         visitor.wait(lambda: visitor.nodes[f"{body}/knob"].get("visible") is True)
         visitor.set("contact forces", True)
         visitor.wait(lambda: "forces" in viewer.scene.marks.shown)

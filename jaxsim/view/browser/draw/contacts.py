@@ -29,10 +29,14 @@ class Touch(NamedTuple):
 
 class Touching:
     """Program that lists the contacts of worlds, with their forces where these follow from the
-    state."""
+    state.
+
+    Attributes:
+      m: the model; one with other options may be set.
+    """
 
     def __init__(self, m: Model):
-        self._m = m
+        self.m = m
         self._listed = jax.jit(jax.vmap(_contact_list))
         self._forces = jax.jit(jax.vmap(_forces, (None, 0)))
 
@@ -46,7 +50,7 @@ class Touching:
         if d.qpos.ndim == 1:
             d = jax.tree.map(lambda x: x[None], d)
         if all(getattr(d, name) is not None for name in _NEEDED_FIELDS):
-            return self._forces(self._m, d)
+            return self._forces(self.m, d)
         return self._listed(d)
 
     def touch(self, found: dict[str, jax.Array] | None) -> Touch | None:

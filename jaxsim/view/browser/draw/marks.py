@@ -1,36 +1,44 @@
-"""Marks besides geoms: tendons, contacts with their forces, centers of mass, cameras."""
+"""Marks besides geoms: tendons, contacts, forces, inertia, joint axes, centers of mass, cameras."""
 
 from typing import Any
 
 import numpy as np
 
+from jaxsim.enums import JointType
 from jaxsim.escape import unique
-from jaxsim.math.quaternion import quat_from_matrix
+from jaxsim.math.quaternion import quat_from_matrix, quat_multiply, quat_rotate
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
+from jaxsim.optional import require
 from jaxsim.view.browser.draw.contacts import Touch
 from jaxsim.view.browser.draw.poses import Poses
 
 _PULLEY_OBJ = -2  # value of `wrap_obj`
 CONTACT, FORCE, CENTER = (230, 140, 20), (90, 200, 90), (230, 60, 60)
+PUSH, JOINT, INERTIA = (220, 60, 200), (60, 110, 220), (200, 100, 60)
+_INERTIA_OPACITY = 0.45
+_JOINT_ARROW_LENGTH = 12.0  # length of the arrow of a joint, in radii of a point
 _WEIGHT_ARROW_LENGTH = (
     0.4  # length of the arrow of a force equal to the weight of the model, in extents
 )
 
 
 class Marks:
-    """Marks of some worlds on a viser server; initially all except tendons are hidden.
+    """Marks of some worlds on a viser server.
 
     Attributes:
-      shown: the visible kinds of "tendons", "contacts", "forces", "centers", "cameras".
+      shown: the visible kinds of "tendons", "contacts", "forces", "perturbations", "inertia",
+        "joints", "centers", "cameras"; initially tendons and perturbations.
       touch: the contacts to draw; None: there are none.
+      applied: `xfrc_applied` of each world, (worlds, nbody, 6) [N, N m]; None: unknown.
     """
 
     def __init__(self, server: Any, m: Model):
         self._server, self._m = server, m
-        self.shown = {"tendons"}
+        self.shown = {"tendons", "perturbations"}
         self.touch: Touch | None = None
-        self._drawn: dict[str, Any] = {}
+        self.applied: np.ndarray | None = None
+        self._drawn: dict[str, tuple[Any, dict[str, Any]]] = {}
         self._width = np.asarray(m.tendon_width) if m.ntendon else np.zeros(0)
         self._color = np.asarray(m.tendon_rgba)[:, :3] if m.ntendon else np.zeros((0, 3))
         self._size = 0.1 * float(m.stat.meansize)
@@ -46,25 +54,29 @@ class Marks:
             "tendons": self._tendons,
             "contacts": self._contacts,
             "forces": self._forces,
+            "perturbations": self._perturbations,
+            "inertia": self._inertia,
+            "joints": self._joints,
             "centers": self._centers,
             "cameras": self._cameras,
         }
         for name, draw in want.items():
             lines = draw(poses, offset) if name in self.shown else {}
             for path in [p for p in self._drawn if p.startswith(f"/{name}/") and p not in lines]:
-                self._drawn.pop(path).remove()
+                self._drawn.pop(path)[0].remove()
             for path, (make, values) in lines.items():
                 self._put(path, make, values)
 
     def _put(self, path: str, make: Any, values: dict[str, Any]) -> None:
-        """Draw an object, or update one that is drawn already."""
-        handle = self._drawn.get(path)
+        """Draw an object, or update what has changed of one that is drawn already."""
+        handle, before = self._drawn.get(path, (None, {}))
         if handle is None:
-            self._drawn[path] = make(path, **values)
+            self._drawn[path] = make(path, **values), values
             return
         for name, value in values.items():
-            if isinstance(value, np.ndarray):
+            if isinstance(value, np.ndarray) and not np.array_equal(value, before[name]):
                 setattr(handle, name, value)
+        self._drawn[path] = handle, values
 
     def _tendons(self, poses: Poses, offset: np.ndarray) -> dict:
         """Return the paths of tendons as line segments, one object for each width."""
@@ -94,16 +106,62 @@ class Marks:
         if self.touch is None or self.touch.force is None or not len(self.touch.pos):
             return {}
         begin = self.touch.pos + offset[self.touch.world]
-        arrow = np.stack([begin, begin + self._unit * self.touch.force], axis=1)
+        return {"/forces/arrows": self._arrows(begin, self._unit * self.touch.force, FORCE)}
+
+    def _arrows(self, begin: np.ndarray, way: np.ndarray, color: tuple) -> tuple:
         size = self._size / 4
         values = {
-            "points": arrow.astype(np.float32),
-            "colors": _bytes(np.tile(np.array(FORCE) / 255, (len(arrow), 1))),
+            "points": np.stack([begin, begin + way], axis=1).astype(np.float32),
+            "colors": _bytes(np.tile(np.array(color) / 255, (len(begin), 1))),
             "shaft_radius": size,
             "head_radius": 2 * size,
             "head_length": 4 * size,
         }
-        return {"/forces/arrows": (self._server.scene.add_arrows, values)}
+        return self._server.scene.add_arrows, values
+
+    def _perturbations(self, poses: Poses, offset: np.ndarray) -> dict:
+        """Return the forces applied to bodies, at their centers of mass."""
+        if self.applied is None or len(self.applied) != len(poses.xpos):
+            return {}
+        force = self.applied[..., :3]
+        world, body = np.nonzero(np.any(force != 0, axis=-1))
+        if not len(world):
+            return {}
+        begin = _centers_of_mass(self._m, poses)[world, body] + offset[world]
+        return {"/perturbations/arrows": self._arrows(begin, self._unit * force[world, body], PUSH)}
+
+    def _inertia(self, poses: Poses, offset: np.ndarray) -> dict:
+        """Return a box for each body that moves, with its mass and inertia."""
+        half = inertia_boxes(self._m)
+        bodies = np.flatnonzero((self._m.body_weldid > 0) & (half > 0).all(axis=1))
+        if not len(bodies):
+            return {}
+        place = _centers_of_mass(self._m, poses)[:, bodies] + offset[:, None]
+        turn = quat_multiply(poses.xquat, np.asarray(self._m.body_iquat)[None])[:, bodies]
+        worlds = len(place)
+        cube = require("trimesh.creation", "view").box(extents=(2.0, 2.0, 2.0))
+        values = {
+            "vertices": np.asarray(cube.vertices, np.float32),
+            "faces": np.asarray(cube.faces, np.uint32),
+            "batched_positions": place.reshape(-1, 3).astype(np.float32),
+            "batched_wxyzs": turn.reshape(-1, 4).astype(np.float32),
+            "batched_scales": np.tile(half[bodies], (worlds, 1)).astype(np.float32),
+            "batched_colors": np.array(INERTIA, np.uint8),
+            "opacity": _INERTIA_OPACITY,
+            "flat_shading": True,
+            "lod": "off",
+        }
+        # a batch of another size is another object
+        return {f"/inertia/{worlds}": (self._server.scene.add_batched_meshes_simple, values)}
+
+    def _joints(self, poses: Poses, offset: np.ndarray) -> dict:
+        """Return the axes of hinges and slides as arrows from their anchors."""
+        single = np.flatnonzero(np.isin(self._m.jnt_type, (JointType.HINGE, JointType.SLIDE)))
+        if not len(single):
+            return {}
+        begin = (poses.xanchor[:, single] + offset[:, None]).reshape(-1, 3)
+        way = _JOINT_ARROW_LENGTH * self._size * poses.xaxis[:, single].reshape(-1, 3)
+        return {"/joints/arrows": self._arrows(begin, way, JOINT)}
 
     def _centers(self, poses: Poses, offset: np.ndarray) -> dict:
         """Return the centers of mass of the trees."""
@@ -136,6 +194,23 @@ class Marks:
                 values,
             )
         return found
+
+
+def inertia_boxes(m: Model) -> np.ndarray:
+    """Return half the sides of a homogeneous box with the mass and inertia of each body, (nbody, 3)
+    [m].
+
+    A box with half sides (a, b, c) has I_x = mass (b^2 + c^2) / 3, hence
+    a^2 = 3 (I_y + I_z - I_x) / (2 mass). Bodies without mass have the size 0.
+    """
+    mass, inertia = np.asarray(m.body_mass, float)[:, None], np.asarray(m.body_inertia, float)
+    square = 1.5 * (inertia.sum(axis=1, keepdims=True) - 2 * inertia)
+    return np.sqrt(np.clip(square / np.where(mass > 0, mass, np.inf), 0, None))
+
+
+def _centers_of_mass(m: Model, poses: Poses) -> np.ndarray:
+    """Return the center of mass of each body, (worlds, nbody, 3) [m]."""
+    return poses.xpos + quat_rotate(poses.xquat, np.asarray(m.body_ipos)[None])
 
 
 def tendon_lines(poses: Poses, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

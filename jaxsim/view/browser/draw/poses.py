@@ -20,7 +20,10 @@ from jaxsim.transforms.layout import batched, pack_values
 from jaxsim.view.flex.surface import soft_points
 from jaxsim.view.flex.topology import surface_topology
 
-_KEPT_FIELDS = ("xpos", "xquat", "subtree_com", "cam_xpos", "cam_xmat", "geom_xpos")
+_KEPT_FIELDS = (
+    *("xpos", "xquat", "subtree_com", "xanchor", "xaxis"),
+    *("cam_xpos", "cam_xmat", "geom_xpos"),
+)
 _LIGHT_FIELDS = ("light_xpos", "light_xdir")
 _PATH_FIELDS = ("ten_wrapadr", "ten_wrapnum", "wrap_obj", "wrap_xpos")
 POSE_STATE_FIELDS = ("qpos", "mocap_pos", "mocap_quat")
@@ -32,6 +35,7 @@ class Poses(NamedTuple):
     Attributes:
       xpos, xquat: frames of bodies, (worlds, nbody, 3) [m] and (worlds, nbody, 4).
       subtree_com: centers of mass of the bodies' subtrees, (worlds, nbody, 3) [m].
+      xanchor, xaxis: anchors and axes of joints, (worlds, njnt, 3) [m] and (worlds, njnt, 3).
       cam_xpos, cam_xmat: frames of cameras, (worlds, ncam, 3) [m] and (worlds, ncam, 3, 3).
       geom_xpos: positions of geoms, (worlds, ngeom, 3) [m].
       light_xpos, light_xdir: positions and directions of lights, (worlds, nlight, 3) [m].
@@ -43,6 +47,8 @@ class Poses(NamedTuple):
     xpos: np.ndarray
     xquat: np.ndarray
     subtree_com: np.ndarray
+    xanchor: np.ndarray
+    xaxis: np.ndarray
     cam_xpos: np.ndarray
     cam_xmat: np.ndarray
     geom_xpos: np.ndarray

@@ -19,7 +19,7 @@ from jaxsim.view.browser.draw.camera_view import Eye
 from jaxsim.view.browser.draw.deformable import Deformable, Deformables, DeformableStyle
 from jaxsim.view.browser.draw.light import Lights, add_sky
 from jaxsim.view.browser.draw.marks import Marks
-from jaxsim.view.browser.draw.part import OnPart, Part, parts_of
+from jaxsim.view.browser.draw.part import HULLS, SURFACES, WIREFRAME, OnPart, Part, parts_of
 from jaxsim.view.browser.draw.poses import Poses
 from jaxsim.view.browser.server import Balls
 from jaxsim.view.picking import DEFAULT_GROUPS
@@ -42,12 +42,14 @@ class BrowserScene:
       start: poses of one world, which is drawn initially.
       on_part: called with each viser handle, its part, and the index of its first world.
       on_soft: called with each viser handle of a flex or skin of the first world, and that object.
+      settings: scene whose visible groups and marks, geometry and opacity apply; None: defaults.
 
     Attributes:
       parts: the parts of a world.
       offset: displacement of each world, (worlds, 3) [m].
       poses: the last poses shown; None: none yet.
       groups: visibility of each group of geoms, sites, flexes and skins, by kind.
+      geometry: how shapes are drawn, one of `part.GEOMETRY`.
       opacity: factor on the opacity of all parts of moving bodies.
       softs: flexes and skins.
       frames: whether the body frames of the first world are visible.
@@ -66,13 +68,14 @@ class BrowserScene:
         *,
         on_part: OnPart | None = None,
         on_soft: Callable[[Any, Deformable], None] | None = None,
+        settings: "BrowserScene | None" = None,
     ):
         self._server, self._m, self.worlds = server, m, 1
         self._ghosts, self.offset = False, np.zeros((1, 3))
         self.parts = parts_of(m)
         self.softs = Deformables(server, m)
         self.groups = {kind: list(DEFAULT_GROUPS) for kind in ("geom", "site", "flex", "skin")}
-        self.opacity, self.frames = 1.0, False
+        self.opacity, self.frames, self.geometry = 1.0, False, SURFACES
         self.poses: Poses | None = None
         self._lock = threading.RLock()  # the controls of the page are handled by other threads
         self.then: list[Callable[[], None]] = []
@@ -85,6 +88,10 @@ class BrowserScene:
         self.marks, self.lights = Marks(server, m), Lights(server, m)
         self.eye = Eye(server, m)
         self.sky = add_sky(server, m)
+        if settings is not None:
+            self.groups, self.marks.shown = settings.groups, settings.marks.shown
+            self.opacity, self.frames = settings.opacity, settings.frames
+            self.geometry = settings.geometry
         self._radius = float(self.bounding_balls(start).radius.max())
         self.draw()
         self.show(start)
@@ -137,13 +144,19 @@ class BrowserScene:
             self.eye.choose(camera)
             self.redraw()
 
-    def mark(self, name: str) -> None:
-        """Toggle the visibility of marks of a kind."""
+    def mark(self, name: str, shown: bool) -> None:
+        """Show or hide marks of a kind."""
         with self._lock:
-            self.marks.shown ^= {name}
+            self.marks.shown = self.marks.shown | {name} if shown else self.marks.shown - {name}
             self.redraw()
         for act in self.then:
             act()
+
+    def draw_as(self, geometry: str) -> None:
+        """Draw shapes as surfaces, convex hulls or wireframes, see `part.GEOMETRY`."""
+        with self._lock:
+            self.geometry = geometry
+            self.draw()
 
     def show_groups(self) -> None:
         """Update the visibility of parts by their groups."""
@@ -265,7 +278,9 @@ class BrowserScene:
         scene = self._server.scene
         if _is_floor(part):
             return self._floor(path, part, visible=visible, **where)
-        glb = part.glb(self._opacity(part))
+        if self.geometry == WIREFRAME:
+            return scene.add_mesh_simple(path, **_wires(part), visible=visible, **where)
+        glb = part.glb(self._opacity(part), hull=self.geometry == HULLS)
         return scene.add_glb(path, glb, visible=visible, **where)
 
     def _floor(self, path: str, part: Part, **how: Any) -> Any:
@@ -297,15 +312,20 @@ class BrowserScene:
     def _others(self, part: Part) -> Any:
         """Return a part of all worlds but the first, as instances."""
         opacity = self._opacity(part) * (_GHOST_OPACITY if self._ghosts else 1.0)
-        number = self.worlds - 1
-        return self._server.scene.add_batched_glb(
-            self._path("/worlds", part.name),
-            part.glb(opacity, solid=True),
-            batched_positions=np.repeat(part.pos[None], number, axis=0),
-            batched_wxyzs=np.repeat(part.quat[None], number, axis=0),
-            lod="off",
-            visible=self.groups[part.kind][part.group],
-        )
+        number, path = self.worlds - 1, self._path("/worlds", part.name)
+        where = {
+            "batched_positions": np.repeat(part.pos[None], number, axis=0),
+            "batched_wxyzs": np.repeat(part.quat[None], number, axis=0),
+            "lod": "off",
+            "visible": self.groups[part.kind][part.group],
+        }
+        scene = self._server.scene
+        if self.geometry == WIREFRAME:
+            wires = _wires(part)
+            wires["batched_colors"] = np.array(wires.pop("color"), np.uint8)
+            return scene.add_batched_meshes_simple(path, **wires, **where)
+        glb = part.glb(opacity, solid=True, hull=self.geometry == HULLS)
+        return scene.add_batched_glb(path, glb, **where)
 
 
 def _grid_cells(worlds: int) -> np.ndarray:
@@ -318,6 +338,16 @@ def _grid_cells(worlds: int) -> np.ndarray:
 
 def _is_floor(part: Part) -> bool:
     return part.type == GeomType.PLANE and part.look.texture < 0
+
+
+def _wires(part: Part) -> dict[str, Any]:
+    """Return the edges of the triangles of a part, as arguments of viser's meshes."""
+    return {
+        "vertices": part.shape.vertex.astype(np.float32),
+        "faces": part.shape.face.astype(np.uint32),
+        "color": _bytes(np.clip(part.look.rgba[:3], 0, 1)),
+        "wireframe": True,
+    }
 
 
 def _part_poses(part: Part, pose: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -52,6 +52,24 @@ def shape_of(m: Model, kind: int, size: np.ndarray, data: int) -> TriangleShape 
     return PRIMITIVES[kind](size)
 
 
+def hull_of(m: Model, mesh: int) -> TriangleShape | None:
+    """Return the convex hull with which a mesh collides, in the frame of its geom; None if it has
+    none."""
+    s, corner, normal = m.structure, [], []
+    first = int(s.mesh_polyadr[mesh])
+    for side in range(first, first + int(s.mesh_polynum[mesh])):
+        start = int(s.mesh_polyvertadr[side])
+        outline = s.mesh_polyvert[start : start + int(s.mesh_polyvertnum[side])]
+        # A convex polygon is a fan of triangles about its first vertex.
+        for k in range(1, len(outline) - 1):
+            corner.append(outline[[0, k, k + 1]])
+            normal.append(np.repeat(np.asarray(m.mesh_polynormal)[side][None], 3, axis=0))
+    if not corner:
+        return None
+    vertex = np.asarray(m.mesh_vert)[s.mesh_vertadr[mesh] + np.concatenate(corner)]
+    return _corners(vertex, np.concatenate(normal))
+
+
 def _sphere(size: np.ndarray) -> TriangleShape:
     return _ellipsoid(size[[0, 0, 0]])
 
