@@ -95,7 +95,7 @@ def test_a_dict_of_observations_is_one_vector():
 
 
 def test_what_rejax_cannot_take_is_refused():
-    with pytest.raises(ValueError, match="rejax needs 'next', got 'same'"):
+    with pytest.raises(ValueError, match="learners need 'next', got 'same'"):
         RejaxEnv(VectorEnv(Hold(), autoreset="same"))
 
 
