@@ -58,8 +58,8 @@ FOREIGN = {
         " MJZ MSH OBJ OFF PLY PNG RFC SHA SKN STL SVG TOML URDF URI UTF XDG XML Host Origin"
         " indptr",
         # methods of the literature
-        "CCD CEM EPA FMA GJK JVP KKT LDL LTDL LuGre MPC MPPI PCG PCG32 PPO SAC SAT TD3 TwoSum VJP"
-        " XSH XYZ mt19937_64",
+        "APG CCD CEM EPA FMA GJK JVP KKT LDL LTDL LuGre MPC MPPI PCG PCG32 PPO SAC SAT SHAC TD3"
+        " TwoSum VJP XSH XYZ mt19937_64",
         # publishers, journals, conferences, volumes
         "ACM BIT CACM CoRL DeepMind ICLR ICRA IEC IEEE III IROS NIPS NeurIPS SIAM SIGGRAPH TVCG",
         # platforms and other projects with their names

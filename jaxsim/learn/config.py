@@ -10,7 +10,7 @@
     [ppo]
     learning_rate = 1e-3
 
-Settings of learners have rejax's names.
+Settings of learners have rejax's names; those of SHAC and APG have the same ones.
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ _MAX_TRAINING_ARRAY = 10_000_000  # largest array dimension, checked before memo
 _MAX_LAYER_WIDTH = 100_000  # largest width of a layer
 _MAX_STORED_TRANSITIONS = 1_000_000_000  # largest replay buffer
 _MAX_TRAINING_STEPS = 1_000_000_000_000
+_MAX_CRITICS = 1000
 MAX_SEED = 2**31 - 2  # the next seed must be a 32-bit number too
 _MAX_GRAD_NORM_DOC = "bound of each entry of a gradient (rejax clips entries, not the norm)"
 ACTIVATIONS = ("relu", "swish", "tanh", "elu", "gelu")
@@ -130,11 +131,61 @@ class SACForm:
 
 
 @dataclass(frozen=True)
+class APGForm:
+    """Analytic policy gradient: the derivative of the rewards of a horizon, without a critic."""
+
+    learning_rate: float = setting(2e-3, doc="learning rate of Adam", above=0)
+    anneal: bool = setting(True, doc="whether it decreases linearly to 0 over the run")
+    gamma: float = setting(0.99, doc="discount factor per action", least=0, most=1)
+    num_steps: int = setting(
+        16,
+        doc="actions of each world per update, the horizon of the derivative",
+        least=1,
+        most=_MAX_TRAINING_ARRAY,
+    )
+    max_grad_norm: float = setting(1.0, doc="bound of the norm of a gradient", above=0)
+    hidden: tuple[int, ...] = setting(
+        (128, 64), doc="widths of the policy network", least=1, most=_MAX_LAYER_WIDTH
+    )
+    activation: str = setting("elu", doc="activation of the networks", choices=ACTIVATIONS)
+    initial_std: float = setting(
+        0.4, doc="initial standard deviation of actions, before they are squashed", above=0
+    )
+    normalize_observations: bool = setting(True, doc="to mean 0 and standard deviation 1")
+
+
+@dataclass(frozen=True)
+class SHACForm(APGForm):
+    """Short-horizon actor-critic; Xu et al., 2022."""
+
+    critic_learning_rate: float = setting(5e-4, doc="learning rate of the critics", above=0)
+    critic_hidden: tuple[int, ...] = setting(
+        (64, 64), doc="widths of the networks of the critics", least=1, most=_MAX_LAYER_WIDTH
+    )
+    critics: int = setting(
+        2, doc="number of critics, whose mean is the value", least=1, most=_MAX_CRITICS
+    )
+    num_epochs: int = setting(
+        16,
+        doc="passes of the critics through the data per update",
+        least=1,
+        most=_MAX_TRAINING_ARRAY,
+    )
+    num_minibatches: int = setting(
+        4, doc="minibatches of the critics per pass", least=1, most=_MAX_TRAINING_ARRAY
+    )
+    td_lambda: float = setting(0.95, doc="lambda of the targets of the critics", least=0, most=1)
+    polyak: float = setting(
+        0.2, doc="weight of the old target critics in an update", least=0, most=1
+    )
+
+
+@dataclass(frozen=True)
 class Training:
     """All settings of a training file: task, learner, evaluation, worlds."""
 
     task: str = setting(doc="a name, or 'package.module:Class' of your own")
-    algorithm: str = setting("ppo", doc="the learner", choices=("ppo", "sac"))
+    algorithm: str = setting("ppo", doc="the learner", choices=("ppo", "sac", "shac", "apg"))
     steps: int = setting(
         1_000_000, doc="actions in all worlds of a seed", least=1, most=_MAX_TRAINING_STEPS
     )
@@ -159,3 +210,5 @@ class Training:
     worlds: WorldsForm = setting(WorldsForm, doc="number of worlds, and their wrappers")
     ppo: PPOForm = setting(PPOForm, doc="settings of PPO")
     sac: SACForm = setting(SACForm, doc="settings of SAC")
+    shac: SHACForm = setting(SHACForm, doc="settings of SHAC")
+    apg: APGForm = setting(APGForm, doc="settings of the analytic policy gradient")

@@ -29,11 +29,12 @@ from jaxsim.envs.env import Env
 from jaxsim.errors import InputError, LocatedProblem, SourceLocation
 from jaxsim.io.config import SettingLocations, check_memory, config_text, read_config
 from jaxsim.io.phase import named_phase
+from jaxsim.learn.algorithms import ALGORITHMS, WorldBytes, make_learner
 from jaxsim.learn.checkpoint import Checkpoints
 from jaxsim.learn.config import Training
 from jaxsim.learn.curve import Curve, CurveRow
 from jaxsim.learn.evaluate import Scores, evaluate
-from jaxsim.learn.learner import Learner, make_learner
+from jaxsim.learn.learner import Learner
 from jaxsim.learn.worlds import make_task, make_worlds
 from jaxsim.model.describe import bytes_per_world
 
@@ -158,7 +159,7 @@ def _run(folder: Path, training: Training, locations: SettingLocations) -> Run:
 
 def _memory_needs(env: Env, training: Training) -> dict[str, float]:
     """Return lower bounds of the bytes that a training needs, by the setting that causes them."""
-    worlds, ppo, sac, seeds = training.worlds, training.ppo, training.sac, training.seeds
+    worlds, seeds, name = training.worlds, training.seeds, training.algorithm
     numbers = 4 * (
         sum(
             math.prod(x.shape)
@@ -170,22 +171,18 @@ def _memory_needs(env: Env, training: Training) -> dict[str, float]:
     state = (
         bytes_per_world(env.m) + 4 * worlds.frames * numbers + 4 * worlds.delay * env.action_size
     )
-    form = ppo if training.algorithm == "ppo" else sac
+    form, algorithm = getattr(training, name), ALGORITHMS[name]
     layers = sum(4 * a * b for a, b in itertools.pairwise(form.hidden))
     length = worlds.length or 1
     recorded = 4 * (1 + env.m.nq + env.m.nv + env.m.nu)
-    learner = (
-        {"ppo.num_steps": numbers * ppo.num_steps * worlds.count * seeds}
-        if training.algorithm == "ppo"
-        else {"sac.buffer_size": 2.0 * numbers * sac.buffer_size * seeds}
-    )
+    stored = algorithm.bytes_of(form, worlds.count, WorldBytes(numbers, state))
     return {
-        f"{training.algorithm}.hidden": 6.0 * layers,  # two networks, each with two moments
+        f"{name}.hidden": 6.0 * layers,  # two networks, each with two moments
         "worlds.frames": 4.0 * worlds.frames * numbers,
         "worlds.delay": 4.0 * worlds.delay * env.action_size,
         "worlds.count": 1.0 * state * worlds.count,
         "seeds": (1.0 * state * worlds.count + 6.0 * layers) * seeds,
-        **learner,
+        f"{name}.{algorithm.stored}": 1.0 * stored * seeds,
         "worlds.length": 1.0 * recorded * length,
         "episodes": (1.0 * recorded * length * training.episodes + state) * seeds,
     }
@@ -297,6 +294,8 @@ def _train_to_end(
         run.checkpoints.save(step, state, [dataclasses.asdict(row) for row in curve.rows])
         _draw(curve, training, step, say)
         say(Report(step, rows))
+        if dropped := int(np.sum(jax.device_get(getattr(state, "dropped", 0)))):
+            say(Report(step, (), f"{dropped:,} derivatives were not finite and were dropped"))
         if step >= training.steps:
             write_motion(run.folder / "motion.npz", run, scores, _best_of(scores), step)
 

@@ -42,6 +42,13 @@ fill_buffer = 8
 batch_size = 4
 buffer_size = 64
 hidden = [4]
+
+[shac]
+num_steps = 4
+num_minibatches = 2
+num_epochs = 1
+hidden = [4]
+critic_hidden = [4]
 """
 
 
@@ -75,7 +82,7 @@ CASES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+@pytest.mark.parametrize("algorithm", ["ppo", "sac", "shac"])
 def test_networks_see_their_parts(tmp_path, algorithm, case):
     """And what they do not see has no effect; the training runs with it."""
     seen, actor, critic = CASES[case]

@@ -255,7 +255,7 @@ def test_double_precision_is_refused(settings, folder):
         ("worlds.pushes.torso=[0,1]", "no body is named 'torso'"),
         ("worlds.delay_most=-1", "expected at least 0"),
         ("ppo.learning_rat=1", "did you mean 'learning_rate'"),
-        ("algorithm=dqn", "no 'dqn'; there are: ppo, sac"),
+        ("algorithm=dqn", "no 'dqn'; there are: ppo, sac, shac, apg"),
     ],
 )
 def test_wrong_settings_are_told_with_their_place(settings, folder, change, message):
