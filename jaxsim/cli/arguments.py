@@ -255,6 +255,7 @@ def _add_files(commands: Any) -> None:
     )
     learn.add_argument("--out", metavar="FOLDER", help="run folder (default: runs/CONFIG)")
     learn.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
+    _add_tier(learn)
     _settable(learn, "worlds.count=256")
 
     play = _add_command(commands, "play", "evaluate a trained policy, and record it")

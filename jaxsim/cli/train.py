@@ -42,7 +42,7 @@ def train_from_file(args: argparse.Namespace) -> int:
 
     began = time.monotonic()
     try:
-        rows = run_training(run, say)
+        rows = run_training(run, say, tier=args.tier)
     finally:
         for bar in bars:
             bar.close()

@@ -6,8 +6,8 @@
       checkpoints/     the last few states, from which the run can be resumed
       motion.npz       episodes of the result
 
-A resumed run gives the same numbers as an uninterrupted one: the random keys are in the state, and
-there is no other state.
+A resumed run continues from the complete state, random keys included. It gives the same numbers as
+an uninterrupted one if both are compiled in one tier (tiered_program.py): "fast" or "optimized".
 """
 
 import dataclasses
@@ -24,6 +24,7 @@ import jax
 import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, target_of, write_whole
+from jaxsim.batch.tiered_program import TieredProgram
 from jaxsim.batch.trajectory import TrajectoryWriter, load_trajectory, motion_header
 from jaxsim.envs.env import Env
 from jaxsim.errors import InputError, LocatedProblem, SourceLocation
@@ -188,7 +189,9 @@ def _memory_needs(env: Env, training: Training) -> dict[str, float]:
     }
 
 
-def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list[CurveRow]:
+def train(
+    run: Run, say: Callable[[Report], None] = lambda report: None, *, tier: str = "auto"
+) -> list[CurveRow]:
     """Train, from the last intact checkpoint if there is one.
 
     Nothing in the folder changes before the checkpoint is restored and all programs are compiled.
@@ -196,6 +199,8 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
     Args:
       run: the run.
       say: called after some actions, and after each evaluation.
+      tier: how learner and evaluation are compiled: "auto", quickly at first, and optimized in the
+        background; "fast" or "optimized": one of them alone, with the same bits in each run.
 
     Returns:
       The rows of the curve.
@@ -215,7 +220,7 @@ def train(run: Run, say: Callable[[Report], None] = lambda report: None) -> list
     done = step >= training.steps
     motion = run.folder / "motion.npz"
     if not (done and _is_motion_of(motion, step)):
-        programs = _compile_training(run, form)
+        programs = _compile_training(run, form, tier)
     try:
         _check_writable(run.folder)
         _write_settings(run.folder / _CONFIG_FILE, training)
@@ -246,21 +251,20 @@ class _Programs(NamedTuple):
     score: Callable[[Any, jax.Array], Scores]
 
 
-def _compile_training(run: Run, form: Any) -> _Programs:
+def _compile_training(run: Run, form: Any, tier: str) -> _Programs:
     """Compile all functions of a training from shapes alone: the same programs when it is
     resumed."""
     keys = run.start_keys()
     starts = run.test_keys(run.training.episodes)
     programs = []
-    for name, function, operands in (
-        ("the start", jax.jit(run.learner.begin), (keys,)),
-        ("the learner", jax.jit(run.learner.learn, donate_argnums=0), (form,)),
-        ("the evaluation", jax.jit(run.evaluate), (form, starts)),
+    for name, function, operands, tier_of in (
+        ("the start", jax.jit(run.learner.begin), (keys,), "fast"),  # it runs once
+        ("the learner", jax.jit(run.learner.learn, donate_argnums=0), (form,), tier),
+        ("the evaluation", jax.jit(run.evaluate), (form, starts), tier),
     ):
         with named_phase(f"trace {name}"):
             lowered = function.lower(*jax.tree.map(_shape, operands))
-        with named_phase(f"compile {name}"):
-            programs.append(lowered.compile())
+        programs.append(TieredProgram(lowered, f"compile {name}", tier_of))
     return _Programs(*programs)
 
 

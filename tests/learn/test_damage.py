@@ -105,7 +105,7 @@ def small(task, monkeypatch):
     monkeypatch.setattr(runs, "make_worlds", lambda *args, **options: None)
     monkeypatch.setattr(runs, "make_learner", learner)
     monkeypatch.setattr(
-        runs, "_compile_training", lambda run, form: programs(run.training.ppo.hidden[0], 0)
+        runs, "_compile_training", lambda run, form, tier: programs(run.training.ppo.hidden[0], 0)
     )
     real = runs._run
 

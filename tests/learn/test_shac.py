@@ -64,16 +64,16 @@ def test_it_learns_and_goes_on_with_the_same_numbers(settings, tmp_path, algorit
 
     changes = [f"algorithm={algorithm}"]
     whole = new_run(settings, tmp_path / "whole", changes)
-    rows = train(whole)
+    rows = train(whole, tier="optimized")
     state = jax.jit(whole.learner.begin)(whole.start_keys())
     before = jax.jit(whole.evaluate)(state, whole.test_keys(3)).score.mean(axis=1)
     after = np.array([row.score for row in rows[-2:]])
     assert (after > before + 2).all()
     with pytest.raises(KeyboardInterrupt):
-        train(new_run(settings, tmp_path / "stopped", changes), stop)
+        train(new_run(settings, tmp_path / "stopped", changes), stop, tier="optimized")
     stopped = old_run(tmp_path / "stopped")
     assert stopped.checkpoints.steps() == [4096]
-    train(stopped)
+    train(stopped, tier="optimized")
     for a, b in zip(numbers(stopped.restore()[1]), numbers(whole.restore()[1]), strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -77,7 +77,7 @@ def settings(folder):
 def whole(settings, folder):
     """A run from its start to its end, and what it said."""
     run, said = new_run(settings, folder / "whole"), []
-    return run, train(run, said.append), said
+    return run, train(run, said.append, tier="optimized"), said
 
 
 def without_time(rows):
@@ -91,13 +91,13 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_numbers(whole, settings, fo
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(new_run(settings, folder / "stopped"), stop)
+        train(new_run(settings, folder / "stopped"), stop, tier="optimized")
     run = old_run(folder / "stopped")
     assert run.checkpoints.steps() == [4096]
     # a row whose checkpoint was not written is made again
     with (folder / "stopped" / "curve.csv").open("a") as file:
         file.write("8192,1,0,1,1,1,0,1,1\n")
-    train(run)
+    train(run, tier="optimized")
     rows = read_curve(folder / "stopped" / "curve.csv")
     assert without_time(rows) == without_time(whole[1])
     step, state = run.restore()
