@@ -10,6 +10,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from jaxsim.arrays.array import PyTree
 from jaxsim.trace_context import trace_with
 from jaxsim.transforms.tuning import tuning
 
@@ -41,8 +42,8 @@ def over_devices(
         that axis, and worlds are independent of each other.
       in_axes: for each argument 0, with a leading batch axis, or None, shared by all worlds (a
         model); 0 alone: all arguments are batched.
-      devices: None: all devices. The largest number of them that divides the number of worlds is
-        used.
+      devices: None: all devices. A number of worlds that they do not divide is padded by copies of
+        the last world, whose results are dropped; its arguments are copied for that.
       lanes: worlds that a CPU computes at a time, 4, 8 or 16; the batch is padded to a multiple,
         which costs time. None: chosen for the number of worlds per device.
 
@@ -67,25 +68,33 @@ def over_devices(
     if lanes is not None and lanes not in tiles:
         raise ValueError(f"over_devices: lanes: expected one of {tiles} or None, got {lanes!r}")
 
-    def plan(args: Sequence[Any]) -> tuple[Mesh, tuple[P, ...]]:
+    def plan(args: Sequence[Any]) -> tuple[Mesh, tuple[P, ...], int, int]:
         axes = tuple(in_axes) if isinstance(in_axes, Sequence) else (in_axes,) * len(args)
         worlds = _worlds(args, axes)
-        mesh = Mesh(np.array(given[: max_devices(worlds, len(given))]), (WORLD_AXIS,))
-        return mesh, tuple(P() if axis is None else P(WORLD_AXIS) for axis in axes)
+        count, each = split_worlds(worlds, len(given))
+        mesh = Mesh(np.array(given[:count]), (WORLD_AXIS,))
+        specs = tuple(P() if axis is None else P(WORLD_AXIS) for axis in axes)
+        return mesh, specs, worlds, count * each
 
     @jax.jit
     def run_divided(*args: Any) -> Any:
-        mesh, specs = plan(args)
+        mesh, specs, worlds, padded = plan(args)
+        if padded > worlds:
+            pairs = zip(args, specs, strict=True)
+            args = tuple(a if spec == P() else pad_worlds(a, padded) for a, spec in pairs)
         part, leaves, axes = _drop_empty_leaves(function, args, specs, mesh.size)
         with trace_with(tile=lanes):
-            return jax.shard_map(
+            results = jax.shard_map(
                 part, mesh=mesh, in_specs=axes, out_specs=P(WORLD_AXIS), check_vma=False
             )(*leaves)
+        return results if padded == worlds else drop_padding(results, worlds)
 
     @wraps(function)
     def place_and_run(*args: Any) -> Any:
-        mesh, specs = plan(args)
-        pairs = zip((NamedSharding(mesh, spec) for spec in specs), args, strict=True)
+        mesh, specs, worlds, padded = plan(args)
+        # Devices that do not divide the worlds get them whole, and pad them in the program.
+        places = (NamedSharding(mesh, spec if padded == worlds else P()) for spec in specs)
+        pairs = zip(places, args, strict=True)
         return run_divided(*(jax.tree.map(partial(_put_on, where), a) for where, a in pairs))
 
     return place_and_run
@@ -118,9 +127,28 @@ def _drop_empty_leaves(
     return part, [leaves[i] for i in kept], tuple(axes[i] for i in kept)
 
 
-def max_devices(worlds: int, limit: int) -> int:
-    """Return the largest divisor of a number of worlds that is at most `limit`."""
-    return next(k for k in range(min(worlds, limit), 0, -1) if worlds % k == 0)
+def split_worlds(worlds: int, limit: int) -> tuple[int, int]:
+    """Return the number of devices, at most `limit`, and the number of worlds that each computes.
+
+    All devices compute the same number, so that the last ones may compute copies. Fewer devices are
+    used only where they compute no more worlds each.
+    """
+    each = -(-worlds // min(worlds, limit))
+    return -(-worlds // each), each
+
+
+def pad_worlds(x: PyTree, count: int) -> PyTree:
+    """Return arrays of worlds, (worlds, ...), padded to `count` by copies of the last world."""
+
+    def pad(a: Any) -> jax.Array:
+        return jnp.asarray(a)[np.minimum(np.arange(count), len(a) - 1)]
+
+    return jax.tree.map(pad, x)
+
+
+def drop_padding(x: PyTree, worlds: int) -> PyTree:
+    """Return the first worlds of arrays, (count, ...): the inverse of `pad_worlds`."""
+    return jax.tree.map(lambda a: a[:worlds], x)
 
 
 def _put_on(sharding: NamedSharding, leaf: Any) -> Any:

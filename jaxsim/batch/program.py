@@ -17,7 +17,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsim.batch.devices import WORLD_AXIS, max_devices
+from jaxsim.batch.devices import WORLD_AXIS, drop_padding, pad_worlds, split_worlds
 from jaxsim.batch.scan import Records, check_record
 from jaxsim.io.phase import named_phase
 from jaxsim.model.data import Data
@@ -66,9 +66,9 @@ class BatchProgram:
       record: names of the fields of Data to record.
 
     Attributes:
-      devices: number of devices in use: the largest number of available ones that divides the
-        number of worlds. With fewer than 16 worlds each, results differ by rounding from those of
-        fewer devices (`over_devices` has a remedy).
+      devices: number of devices in use. Where they do not divide the number of worlds, the last
+        ones also compute copies of the last world, which are dropped. With fewer than 16 worlds
+        each, results differ by rounding from those of fewer devices (`over_devices` has a remedy).
       tile: worlds that a device advances together.
       trace_seconds: time to trace the program.
       compile_seconds: time to compile it.
@@ -97,8 +97,9 @@ class BatchProgram:
         if check_count("BatchProgram: size", size) < 1:
             raise ValueError("BatchProgram: size: a chunk has at least one step, got 0")
         self.size = size
-        self.devices = max_devices(worlds, jax.device_count())
-        self.tile = tile_size(m, worlds // self.devices)
+        self.devices, each = split_worlds(worlds, jax.device_count())
+        self.tile = tile_size(m, each)
+        self._worlds, self._padded = worlds, self.devices * each
         mesh = Mesh(np.array(jax.devices()[: self.devices]), (WORLD_AXIS,))
         self._by_world = NamedSharding(mesh, P(WORLD_AXIS))
         self._everywhere = NamedSharding(mesh, P())
@@ -117,11 +118,13 @@ class BatchProgram:
         def chunk(m, d, ctrl, start, count):
             step_numbers = start + jnp.arange(size, dtype=jnp.int32)
             rows = None if ctrl is None else jax.vmap(ctrl.at)(step_numbers)
+            if rows is not None and self._padded > worlds:
+                rows = jax.vmap(pad_worlds, (0, None))(rows, self._padded)
             return sharded(m, d, rows, count)
 
         begin = time.perf_counter()
         with named_phase("trace the rollout"):
-            lowered = jax.jit(chunk).lower(*self._arguments(d, 0, 0))
+            lowered = jax.jit(chunk).lower(*self._arguments(self._pad(d), 0, 0))
         traced = time.perf_counter()
         with named_phase("compile the rollout"):
             self._program = lowered.compile()
@@ -132,11 +135,24 @@ class BatchProgram:
 
     def run(self, d: Data, steps: int) -> Iterator[Chunk]:
         """Yield a chunk at a time while the worlds are advanced by `steps` steps."""
-        steps = check_count("run: steps", steps)
+        steps, d = check_count("run: steps", steps), self._pad(d)
         for start in range(0, steps, self.size):
             count = min(self.size, steps - start)
             d, records = self._program(*self._arguments(d, start, count))
-            yield Chunk(start, count, d, {name: x[:count] for name, x in records.items()})
+            whole = (d, records) if self._padded == self._worlds else self._trim(d, records)
+            yield Chunk(start, count, whole[0], {name: x[:count] for name, x in whole[1].items()})
+
+    def _pad(self, d: Data) -> Data:
+        """Return the worlds that the devices compute, with copies of the last one."""
+        if self._padded == self._worlds:
+            return d
+        padded: Data = _pad_data(d, self._padded)
+        return padded
+
+    def _trim(self, d: Data, records: Records) -> tuple[Data, Records]:
+        """Return state and records without the copies."""
+        trimmed: tuple[Data, Records] = _trim_results(d, records, self._worlds)
+        return trimmed
 
     def _arguments(self, d: Data, start: int, count: int) -> tuple:
         """Return the arguments of the program, on the devices it expects them on."""
@@ -157,6 +173,15 @@ def replicate(d: Data, worlds: int) -> Data:
 @functools.partial(jax.jit, static_argnums=1)  # one program instead of one for each shape
 def _replicate_worlds(d: Data, worlds: int) -> Data:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *x.shape)), d)
+
+
+_pad_data = jax.jit(pad_worlds, static_argnums=1)  # one program instead of one for each shape
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _trim_results(d: Data, records: Records, worlds: int) -> tuple[Data, Records]:
+    """Return state and records, (worlds, ...) and (steps, worlds, ...), of the first worlds."""
+    return drop_padding(d, worlds), {name: x[:, :worlds] for name, x in records.items()}
 
 
 def _advance(

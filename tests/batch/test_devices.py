@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxsim.batch.devices import max_devices, over_devices
+from jaxsim.batch.devices import over_devices, split_worlds
 
 pytestmark = pytest.mark.kernels
 
@@ -63,13 +63,47 @@ def shapes(every, each):
 empty = jaxsim.over_devices(shapes, in_axes=(None, 0))(jnp.ones((4, 0)), jnp.ones((6, 0)))
 assert empty.shape == (6,)
 
+# a number of worlds that two devices do not divide: forwards, backwards, and in chunks
+def fifth(tree):
+    return jax.tree.map(lambda x: x[:5], tree)
+
+odd = jax.jit(lambda m, d: divided(m, d))(m, fifth(one))
+for a, b in zip(jax.tree.leaves(many(m, fifth(one))), jax.tree.leaves(odd), strict=True):
+    np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+def spread(advance, mass):
+    d = advance(m.replace(body_mass=mass), fifth(one))
+    return (d.qvel * jnp.arange(1.0, 6.0)[:, None]).sum()
+
+slope = [jax.jit(jax.grad(lambda x, a=a: spread(a, x)))(m.body_mass) for a in (many, divided)]
+assert np.abs(slope[0]).max() > 1e-6
+np.testing.assert_allclose(*slope, rtol=1e-9, atol=1e-12)
+
+class Rows:
+    def at(self, i):
+        return ctrl[:5] + i
+
+jax.tree_util.register_static(Rows)
+program = jaxsim.BatchProgram(m, fifth(d), Rows(), size=2, record=("qpos", "ctrl"))
+assert program.devices == 2
+want = fifth(d)
+for chunk in program.run(fifth(d), 3):
+    for k in range(chunk.steps):
+        want = many(m, want.replace(ctrl=Rows().at(chunk.start + k)))
+        np.testing.assert_allclose(chunk.records["qpos"][k], want.qpos, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(chunk.records["ctrl"][k], want.ctrl)
+    assert len(chunk.d.time) == 5
+    np.testing.assert_allclose(chunk.d.qvel, want.qvel, rtol=1e-12, atol=1e-12)
+
 # what lies on two devices, in a call for one of them, and the other way
-both, alone = divided(m, d), jax.tree.map(lambda x: x[:5], two)
+both, alone = divided(m, d), jax.tree.map(lambda x: x[:1], two)
 some = divided(m, alone)
 assert len(some.qpos.sharding.device_set) == 1
 np.testing.assert_allclose(some.qpos, many(m, alone).qpos, rtol=1e-12, atol=1e-12)
 other = jax.device_put((m, d), jax.devices()[1])
 np.testing.assert_allclose(divided(*other).qpos, both.qpos, rtol=1e-12, atol=1e-12)
+odd = divided(*jax.tree.map(lambda x: x, (m, fifth(both))))
+np.testing.assert_allclose(odd.qpos, many(m, fifth(both)).qpos, rtol=1e-12, atol=1e-12)
 """
 
 
@@ -78,8 +112,9 @@ def test_two_devices_have_the_numbers_of_one():
     assert ran.returncode == 0, ran.stderr
 
 
-def test_devices_that_divide_the_worlds():
-    assert [max_devices(n, 4) for n in (1, 2, 6, 7, 8)] == [1, 2, 3, 1, 4]
+def test_all_devices_compute_the_same_number_of_worlds():
+    split = [split_worlds(n, 4) for n in (1, 2, 5, 6, 7, 8, 65)]
+    assert split == [(1, 1), (2, 1), (3, 2), (3, 2), (4, 2), (4, 2), (4, 17)]
 
 
 @pytest.mark.parametrize(
