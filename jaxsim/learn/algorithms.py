@@ -26,17 +26,20 @@ class Algorithm(NamedTuple):
       make: worlds, settings and their source locations -> the learner.
       stored: setting that determines the memory for the data of an update.
       bytes_of: that memory in bytes, of a seed: its own settings, worlds, bytes of a world.
+      differentiates: it differentiates reward and observations of the task.
     """
 
     make: Callable[[VectorEnv | Wrapper, Training, SettingLocations], Learner]
     stored: str
     bytes_of: Callable[[Any, int, WorldBytes], float]
+    differentiates: bool = False
 
 
 _FIRST_ORDER = Algorithm(
     make_first_order_learner,
     "num_steps",
     lambda form, worlds, size: size.state * form.num_steps * worlds,
+    differentiates=True,
 )
 ALGORITHMS = {
     "ppo": Algorithm(

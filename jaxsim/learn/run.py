@@ -34,6 +34,7 @@ from jaxsim.learn.algorithms import ALGORITHMS, WorldBytes, make_learner
 from jaxsim.learn.checkpoint import Checkpoints
 from jaxsim.learn.config import Training
 from jaxsim.learn.curve import Curve, CurveRow
+from jaxsim.learn.derivative_check import check_task_derivatives
 from jaxsim.learn.evaluate import Scores, evaluate
 from jaxsim.learn.learner import Learner
 from jaxsim.learn.worlds import make_task, make_worlds
@@ -217,6 +218,10 @@ def train(
         notes.append(f"resumed at {step:,} of {training.steps:,} actions")
         for note in notes:
             say(Report(step, (), note))
+    elif ALGORITHMS[training.algorithm].differentiates:
+        with named_phase("check the derivatives of the task"):
+            for note in check_task_derivatives(run.env):
+                say(Report(0, (), f"{training.task}: {note}"))
     done = step >= training.steps
     motion = run.folder / "motion.npz"
     if not (done and _is_motion_of(motion, step)):
