@@ -7,8 +7,9 @@ runs first. Once it has run for as long as it took to compile, a thread compiles
 program, which takes over at the next call. The results of both agree to rounding errors.
 """
 
-import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -18,7 +19,7 @@ from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS, platform_name
 
 TIERS = ("auto", "fast", "optimized")
 
-_compilations: set[threading.Thread] = set()
+_compilations: set[Future] = set()
 
 
 class TieredProgram:
@@ -30,26 +31,41 @@ class TieredProgram:
       tier: "auto": the quickly compiled program, replaced by the optimized one while it runs;
         "fast" or "optimized": one of them alone, with the same bits in each run. Platforms other
         than CPU always have the optimized program.
+      background: compile in a thread; the first call waits for it. Other programs can be traced
+        meanwhile.
 
     Attributes:
-      compile_seconds: time until the program could be called [s].
+      compile_seconds: time to compile the program that can be called first [s]; 0 until then.
     """
 
-    def __init__(self, lowered: jax.stages.Lowered, name: str, tier: str = "auto"):
+    def __init__(
+        self,
+        lowered: jax.stages.Lowered,
+        name: str,
+        tier: str = "auto",
+        *,
+        background: bool = False,
+    ):
         if tier not in TIERS:
             raise ValueError(f"tier: expected one of {', '.join(TIERS)}, got {tier!r}")
-        self._lowered = lowered
-        on_cpu = platform_name() == "cpu"
-        is_fast = tier != "optimized" and on_cpu
-        start = time.perf_counter()
-        with named_phase(name):
-            self._program = lowered.compile(FAST_COMPILE_OPTIONS if is_fast else None)
-        self.compile_seconds = time.perf_counter() - start
-        self._run_seconds = 0.0
-        self._may_be_replaced = is_fast and tier == "auto"
+        self._lowered, self._name = lowered, name
+        self._is_fast = tier != "optimized" and platform_name() == "cpu"
+        self._may_be_replaced = self._is_fast and tier == "auto"
+        self._run_seconds = self.compile_seconds = 0.0
+        self._program: Any = None
+        self._waiting: Future | None = None
+        if background:
+            self._waiting = _start(self._compile)
+        else:
+            with named_phase(name):
+                self._compile()
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the program and wait for its result."""
+        if self._waiting is not None:
+            with named_phase(self._name):
+                self._waiting.result()
+            self._waiting = None
         if not self._may_be_replaced:
             return self._program(*arguments)
         start = time.perf_counter()
@@ -57,21 +73,32 @@ class TieredProgram:
         self._run_seconds += time.perf_counter() - start
         if self._run_seconds > self.compile_seconds:
             self._may_be_replaced = False
-            thread = threading.Thread(target=self._optimize, name="optimize")
-            _compilations.add(thread)
-            thread.start()
+            _start(self._optimize)
         return result
+
+    def _compile(self) -> None:
+        """Compile the program that is called first."""
+        start = time.perf_counter()
+        self._program = self._lowered.compile(FAST_COMPILE_OPTIONS if self._is_fast else None)
+        self.compile_seconds = time.perf_counter() - start
 
     def _optimize(self) -> None:
         """Compile the optimized program, and call it from now on."""
-        try:
-            self._program = self._lowered.compile()
-        finally:
-            _compilations.discard(threading.current_thread())
+        self._program = self._lowered.compile()
+
+
+def _start(compile_program: Callable[[], None]) -> Future:
+    """Start a compilation in a thread of its own; return its result, which has errors too."""
+    thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
+    done = thread.submit(compile_program)
+    thread.shutdown(wait=False)
+    _compilations.add(done)
+    done.add_done_callback(_compilations.discard)
+    return done
 
 
 def is_compiling() -> bool:
-    """Return whether a program is being optimized in the background.
+    """Return whether a program is being compiled in the background.
 
     A process waits for it at its end, unless it leaves by `os._exit`.
     """

@@ -195,7 +195,7 @@ def train(
 ) -> list[CurveRow]:
     """Train, from the last intact checkpoint if there is one.
 
-    Nothing in the folder changes before the checkpoint is restored and all programs are compiled.
+    Nothing in the folder changes before the checkpoint is restored and all programs are traced.
 
     Args:
       run: the run.
@@ -257,8 +257,10 @@ class _Programs(NamedTuple):
 
 
 def _compile_training(run: Run, form: Any, tier: str) -> _Programs:
-    """Compile all functions of a training from shapes alone: the same programs when it is
-    resumed."""
+    """Compile all functions of a training from shapes alone: the same programs when it is resumed.
+
+    Each is compiled while the next one is traced, and the last one while the first ones run.
+    """
     keys = run.start_keys()
     starts = run.test_keys(run.training.episodes)
     programs = []
@@ -269,7 +271,8 @@ def _compile_training(run: Run, form: Any, tier: str) -> _Programs:
     ):
         with named_phase(f"trace {name}"):
             lowered = function.lower(*jax.tree.map(_shape, operands))
-        programs.append(TieredProgram(lowered, f"compile {name}", tier_of))
+        program = TieredProgram(lowered, f"compile {name}", tier_of, background=True)
+        programs.append(program)
     return _Programs(*programs)
 
 

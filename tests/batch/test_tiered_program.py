@@ -41,6 +41,25 @@ def test_the_optimized_program_takes_over_once_it_is_worth_its_compilation(tier,
     np.testing.assert_allclose(program(jnp.ones(4)), 4 * np.sin(1) * np.cos(1), rtol=1e-14)
 
 
+@pytest.mark.parametrize("tier", tiered_program.TIERS)
+def test_a_program_compiled_in_the_background_is_waited_for(tier):
+    program = TieredProgram(lowered(), "compile", tier, background=True)
+    np.testing.assert_allclose(program(jnp.ones(4)), 4 * np.sin(1) * np.cos(1), rtol=1e-14)
+    assert program.compile_seconds > 0
+
+
+def test_an_error_of_the_compiler_reaches_the_caller():
+    class Broken:
+        def compile(self, options):
+            raise RuntimeError("out of memory")
+
+    program = TieredProgram(Broken(), "compile", background=True)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        program(jnp.ones(4))
+    while tiered_program.is_compiling():
+        time.sleep(0.01)
+
+
 def test_an_unknown_tier_is_refused():
     with pytest.raises(
         ValueError, match="tier: expected one of auto, fast, optimized, got 'quick'"
