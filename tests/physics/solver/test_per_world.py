@@ -109,9 +109,12 @@ def test_worlds_that_differ_are_as_those_of_mujoco(name, monkeypatch):
     for k, theirs in enumerate(found):
         ours, (own, own_force) = world(together, k), of_one(m, alone[k])
         for field in FIELDS:
-            value = getattr(ours, field)
+            value, single = np.asarray(getattr(ours, field)), np.asarray(getattr(own, field))
             np.testing.assert_allclose(value, getattr(theirs, field), err_msg=field, **STIFF)
-            np.testing.assert_allclose(value, getattr(own, field), err_msg=field, **SOLVER)
+            # Numbers of a chain are differences of larger ones, so their rounding is relative to
+            # the largest; how large it is depends on the processor.
+            scale = max(1.0, np.abs(single).max())
+            np.testing.assert_allclose(value / scale, single / scale, err_msg=field, **SOLVER)
         np.testing.assert_allclose(forces[k], own_force, err_msg="contacts", **SOLVER)
         np.testing.assert_allclose(forces[k][: theirs.ncon], contact_forces(mj, theirs), **STIFF)
         assert int(ours.solver_niter) == int(own.solver_niter)
