@@ -66,6 +66,7 @@ FOREIGN = {
         "APG CPU CleanRL ConfigDict GPU KhronosGroup LAPACK LLVM MJX MarchingCubeCpp MlpPolicy"
         " MuJoCo NVIDIA OpenGL PrimalSearch ROS RecordVideo Renderer SIGHUP SIGTERM TPU TensorBoard"
         " TimeLimit TimeStep VecMonitor XLA XLA_FLAGS JAXSIM_XLA_FLAGS anon hash_combine"
+        " CUDA_VISIBLE_DEVICES"
         " include_extras lowering_platforms make_vec nohup sameframe solNoSlip solPGS to_state_dict"
         " unordered_map wrap_for_brax_training",
         # placeholders for what the user writes

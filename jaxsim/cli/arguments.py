@@ -23,6 +23,7 @@ examples:
   jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
   jaxsim train configs/learn/cartpole_swingup.toml --out runs/cartpole
   jaxsim play runs/cartpole
+  jaxsim sweep configs/learn/cartpole_swingup.toml --over seed=0:8 --jobs 2
 """
 
 _MAX_PICTURE_PIXELS = 8192  # largest width or height of an image
@@ -86,6 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_render(commands)
     _add_plot(commands)
     _add_files(commands)
+    _add_sweep(commands)
     return parser
 
 
@@ -282,6 +284,34 @@ def _add_files(commands: Any) -> None:
     _settable(search, "fit.starts=16")
 
 
+def _add_sweep(commands: Any) -> None:
+    """Add the command that trains for each combination of settings."""
+    sweep = _add_command(commands, "sweep", "train for each combination of settings")
+    sweep.add_argument("config", metavar="CONFIG.toml", help="the settings of `jaxsim train`")
+    sweep.add_argument(
+        "--over",
+        action="append",
+        required=True,
+        metavar="NAME=VALUES",
+        help="a setting and its values: an array of TOML, 'ppo.hidden=[[64,64],[128]]', a range "
+        "of integers, seed=0:8, or one value; repeat it for another setting",
+    )
+    sweep.add_argument("--out", metavar="FOLDER", help="sweep folder (default: runs/CONFIG-sweep)")
+    sweep.add_argument(
+        "--jobs",
+        type=_count,
+        metavar="N",
+        help="trainings at a time (default: one for each GPU, at least 1)",
+    )
+    what = sweep.add_mutually_exclusive_group()
+    what.add_argument("--only", type=_parse_index, metavar="K", help="train point K, from 0")
+    what.add_argument("--slurm", metavar="FILE", help="write a Slurm job array, and train nothing")
+    what.add_argument("--table", action="store_true", help="write the table, and train nothing")
+    sweep.known += ["--only", "--slurm", "--table"]
+    _add_tier(sweep)
+    _settable(sweep, "steps=100_000")
+
+
 def _share(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add arguments that several commands have."""
     for name in names:
@@ -309,9 +339,9 @@ def _settable(parser: argparse.ArgumentParser, example: str) -> None:
     )
 
 
-def _add_command(commands: Any, name: str, purpose: str) -> argparse.ArgumentParser:
+def _add_command(commands: Any, name: str, purpose: str) -> _Parser:
     """Return the parser of a command, with the options that all commands have."""
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=purpose)
+    parser: _Parser = commands.add_parser(name, help=purpose)
     parser.add_argument(
         "--limit",
         type=_limit,
@@ -369,6 +399,13 @@ def _parse_positive(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number above 0, got '{text}'")
     return value
+
+
+def _parse_index(text: str) -> int:
+    """Return a whole number of at least zero."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, got '{text}'")
+    return int(text)
 
 
 def _count(text: str) -> int:

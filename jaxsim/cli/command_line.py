@@ -3,6 +3,7 @@
 Exit codes:
 
     0    success
+    1    a training of a sweep has failed; its log has the reason
     2    wrong input: the line on stderr names the fault, its location and the remedy
     130  interrupted; no partial file is left
     143  stopped by SIGTERM, 129 by SIGHUP; no partial file is left
@@ -41,6 +42,7 @@ _COMMANDS = {
     "optimize": "jaxsim.cli.optimize:optimize",
     "train": "jaxsim.cli.train:train_from_file",
     "play": "jaxsim.cli.train:play",
+    "sweep": "jaxsim.cli.sweep:sweep_settings",
     "identify": "jaxsim.cli.identify:identify",
 }
 

@@ -7,7 +7,8 @@
       motion.npz       episodes of the result
 
 A resumed run continues from the complete state, random keys included. It gives the same numbers as
-an uninterrupted one if both are compiled in one tier (tiered_program.py): "fast" or "optimized".
+an uninterrupted one if both are compiled in one tier (batch/tiered_program.py): "fast" or
+"optimized".
 """
 
 import dataclasses
@@ -25,7 +26,7 @@ import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, target_of, write_whole
 from jaxsim.batch.tiered_program import TieredProgram
-from jaxsim.batch.trajectory import TrajectoryWriter, load_trajectory, motion_header
+from jaxsim.batch.trajectory import TrajectoryWriter, motion_header
 from jaxsim.envs.env import Env
 from jaxsim.errors import InputError, LocatedProblem, SourceLocation
 from jaxsim.io.config import SettingLocations, check_memory, config_text, read_config
@@ -36,11 +37,11 @@ from jaxsim.learn.config import Training
 from jaxsim.learn.curve import Curve, CurveRow
 from jaxsim.learn.derivative_check import check_task_derivatives
 from jaxsim.learn.evaluate import Scores, evaluate
+from jaxsim.learn.finished import CONFIG_FILE, is_motion_of
 from jaxsim.learn.learner import Learner
 from jaxsim.learn.worlds import make_task, make_worlds
 from jaxsim.model.describe import bytes_per_world
 
-_CONFIG_FILE = "config.toml"
 _CHECKSUM_PREFIX = "# settings of a run, SHA-256 "
 
 
@@ -113,12 +114,12 @@ def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -
       InputError: the folder contains a run already.
     """
     folder = Path(folder)
-    if os.path.lexists(folder / _CONFIG_FILE):
+    if os.path.lexists(folder / CONFIG_FILE):
         message = "there is a run already; resume it (--resume), or name another folder"
         raise InputError(LocatedProblem(SourceLocation(str(folder)), message))
     run = _run(folder, *read_config(file, Training, changes))
     if run.checkpoints.any():
-        message = f"there are checkpoints already, but no {_CONFIG_FILE}; name another folder"
+        message = f"there are checkpoints already, but no {CONFIG_FILE}; name another folder"
         raise InputError(LocatedProblem(SourceLocation(str(folder)), message))
     return run
 
@@ -135,14 +136,12 @@ def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
       InputError: the folder contains no run.
     """
     folder = Path(folder)
-    if not os.path.lexists(folder / _CONFIG_FILE):
+    if not os.path.lexists(folder / CONFIG_FILE):
         raise InputError(
-            LocatedProblem(
-                SourceLocation(str(folder)), f"there is no run: it has no {_CONFIG_FILE}"
-            )
+            LocatedProblem(SourceLocation(str(folder)), f"there is no run: it has no {CONFIG_FILE}")
         )
-    _check_settings(folder / _CONFIG_FILE)
-    return _run(folder, *read_config(folder / _CONFIG_FILE, Training, changes))
+    _check_settings(folder / CONFIG_FILE)
+    return _run(folder, *read_config(folder / CONFIG_FILE, Training, changes))
 
 
 def _run(folder: Path, training: Training, locations: SettingLocations) -> Run:
@@ -224,18 +223,18 @@ def train(
                 say(Report(0, (), f"{training.task}: {note}"))
     done = step >= training.steps
     motion = run.folder / "motion.npz"
-    if not (done and _is_motion_of(motion, step)):
+    if not (done and is_motion_of(motion, step)):
         programs = _compile_training(run, form, tier)
     try:
         _check_writable(run.folder)
-        _write_settings(run.folder / _CONFIG_FILE, training)
+        _write_settings(run.folder / CONFIG_FILE, training)
         curve = Curve(run.folder, [CurveRow(**row) for row in rows], training.tensorboard)
         if not done:
             began -= max((row.seconds for row in curve.rows), default=0.0)
             _train_to_end(run, programs, curve, step, state, began, say)
         else:  # the process may have been killed before it wrote the rest
             _draw(curve, training, step, say)
-            if not _is_motion_of(motion, step):
+            if not is_motion_of(motion, step):
                 scores = jax.device_get(programs.score(state, run.test_keys(training.episodes)))
                 write_motion(motion, run, scores, _best_of(scores), step)
     except BrokenPipeError:  # the reader of our output has closed it
@@ -353,18 +352,10 @@ def _check_writable(folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     discard_left_over(folder)
-    for name in (_CONFIG_FILE, "curve.csv", "curve.png", "motion.npz"):
+    for name in (CONFIG_FILE, "curve.csv", "curve.png", "motion.npz"):
         target_of(folder / name)
     (folder / "checkpoints").mkdir(exist_ok=True)
-    target_of(folder / "checkpoints" / _CONFIG_FILE)
-
-
-def _is_motion_of(path: Path, step: int) -> bool:
-    """Return whether a file is the complete motion of a step."""
-    try:
-        return load_trajectory(path).header.get("actions") == step
-    except (OSError, ValueError):
-        return False
+    target_of(folder / "checkpoints" / CONFIG_FILE)
 
 
 def _seed_rows(step: int, seconds: float, state: Any, scores: Scores) -> list[CurveRow]:

@@ -154,7 +154,7 @@ class SettingLocations:
 
 
 def read_config(
-    file: str | Path, form: type[_FormT], changes: Iterable[str] = ()
+    file: str | Path, form: type[_FormT], changes: Iterable[str] = (), swept: Iterable[str] = ()
 ) -> tuple[_FormT, SettingLocations]:
     """Return the settings of a configuration file, and their source locations.
 
@@ -162,7 +162,8 @@ def read_config(
       file: a TOML file.
       form: a dataclass whose fields are `setting`s.
       changes: settings that replace those of the file, "train.worlds=64"; the value is written as
-        in TOML, and strings may be unquoted.
+        in TOML, and strings may be unquoted. Errors locate them at the option `--set`.
+      swept: further ones, applied after `changes`. Errors locate them at the option `--over`.
 
     Returns:
       The settings, and their source locations.
@@ -180,9 +181,10 @@ def read_config(
     except (ValueError, RecursionError) as error:
         raise ConfigError(LocatedProblem(SourceLocation(name), f"not TOML: {error}")) from None
     changed = {}
-    for change in changes:
-        keys = _apply_change(content, change)
-        changed[keys] = _shorten(f"--set {change}")
+    for option, texts in (("--set", changes), ("--over", swept)):
+        for change in texts:
+            keys = _apply_change(content, change, option)
+            changed[keys] = _shorten(f"{option} {change}")
     locations = SettingLocations(name, lines, changed)
     reader = _Reader(locations, [])
     settings = reader.form(form, content, ())
@@ -244,14 +246,11 @@ def _format_value(value: Any) -> str:
     return _shorten(repr(value))
 
 
-def _apply_change(content: dict[str, Any], change: str) -> KeyPath:
+def _apply_change(content: dict[str, Any], change: str, option: str) -> KeyPath:
     """Apply one change to the content of a file; return its path."""
-    name, equals, text = _split_change(change)
-    place = SourceLocation(_shorten(f"--set {change}"))
-    parts = split_keys(name.strip())
-    if not equals or parts is None:
-        raise ConfigError(LocatedProblem(place, "expected NAME=VALUE, such as train.worlds=64"))
-    value = _value_of(text, place)
+    parts, text = split_change(change, option)
+    place = SourceLocation(_shorten(f"{option} {change}"))
+    value = parse_value(text, place)
     path: list[str | int] = []
     node: Any = content
     for i, part in enumerate(parts):
@@ -268,14 +267,36 @@ def _apply_change(content: dict[str, Any], change: str) -> KeyPath:
     return tuple(path)
 
 
-def _split_change(change: str) -> tuple[str, str, str]:
-    """Return a change split at its first unquoted `=`."""
+def split_change(
+    change: str, option: str, example: str = "NAME=VALUE, such as train.worlds=64"
+) -> tuple[list[str], str]:
+    """Split a change at its first unquoted `=`.
+
+    Args:
+      change: the change, "train.worlds=64".
+      option: option of the command line that specifies it.
+      example: expected form, for the error.
+
+    Returns:
+      The keys of the setting, and the text of its value.
+
+    Raises:
+      ConfigError: it is not a change.
+    """
     found = re.match(r"""((?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'=])*)=""", change, re.DOTALL)
-    return (found[1], "=", change[found.end() :]) if found else (change, "", "")
+    parts = split_keys(found[1].strip()) if found else None
+    if found is None or parts is None:
+        place = SourceLocation(_shorten(f"{option} {change}"))
+        raise ConfigError(LocatedProblem(place, f"expected {example}"))
+    return parts, change[found.end() :]
 
 
-def _value_of(text: str, place: SourceLocation) -> Any:
-    """Return the TOML value of a text; text that is not TOML is a string."""
+def parse_value(text: str, place: SourceLocation) -> Any:
+    """Return the TOML value of a text; text that is not TOML is a string.
+
+    Raises:
+      ConfigError: the text is more than one value, or exceeds the limits of the parser.
+    """
     statement = f"x = {text}"
     try:
         lines = key_lines(statement)
@@ -287,7 +308,7 @@ def _value_of(text: str, place: SourceLocation) -> Any:
     except (ValueError, RecursionError) as error:
         raise ConfigError(LocatedProblem(place, f"not TOML: {error}")) from None
     if content.keys() != {"x"} or any(path[:1] not in ((), ("x",)) for path in lines):
-        message = "expected one value; repeat --set for another setting"
+        message = "expected one value; repeat the option for another setting"
         raise ConfigError(LocatedProblem(place, message))
     return content["x"]
 
@@ -375,7 +396,7 @@ def _toml_lines(settings: Any, path: tuple[str, ...]) -> Iterator[str]:
     arrays = {n: v for n, v in values.items() if isinstance(v, tuple) and v and _is_form(v[0])}
     for name, value in values.items():
         if name not in tables and name not in arrays:
-            yield f"{_toml_key(name)} = {_toml_value(value)}"
+            yield f"{_toml_key(name)} = {toml_value(value)}"
     for name, each in [*((n, (v,)) for n, v in tables.items()), *arrays.items()]:
         header = ".".join(_toml_key(part) for part in (*path, name))
         for table in each:
@@ -391,8 +412,9 @@ def _toml_key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 
-def _toml_value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """Return a setting that is neither a table nor None as TOML text."""
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml_value, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     # JSON's strings, numbers and booleans are valid TOML, except for non-finite numbers.
     return str(value) if isinstance(value, float) else json.dumps(value)
