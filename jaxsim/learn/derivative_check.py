@@ -1,8 +1,8 @@
 """Check the derivatives of a task's reward and observations against central differences.
 
 First-order learners differentiate `reward` and `observe`. Comparisons, rounded numbers and `argmax`
-have derivative 0, `sqrt` and norms at 0 have none: a policy then learns nothing from that part, and
-no error says so. The check moves random states along random directions, with actions, and compares
+have derivative 0, `sqrt` and norms at 0 have none: a policy then learns nothing from that part,
+without any error. The check moves random states along random directions, with actions, and compares
 values, slopes and differences of every part. The physics is not involved: results are recomputed
 from the moved state (`refresh_world`), forces and accelerations are those of the start.
 """
