@@ -8,6 +8,7 @@ program, which takes over at the next call. The results of both agree to roundin
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -83,8 +84,12 @@ class TieredProgram:
         self.compile_seconds = time.perf_counter() - start
 
     def _optimize(self) -> None:
-        """Compile the optimized program, and call it from now on."""
-        self._program = self._lowered.compile()
+        """Compile the optimized program, and call it from now on; warn if that fails."""
+        try:
+            self._program = self._lowered.compile()
+        except RuntimeError as error:  # those of XLA are, for example if memory is exhausted
+            message = f"{self._name}: the quickly compiled program goes on; optimizing failed"
+            warnings.warn(f"{message}: {error}", RuntimeWarning, stacklevel=1)
 
 
 def _start(compile_program: Callable[[], None]) -> Future:

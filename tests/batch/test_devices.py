@@ -102,7 +102,7 @@ assert len(some.qpos.sharding.device_set) == 1
 np.testing.assert_allclose(some.qpos, many(m, alone).qpos, rtol=1e-12, atol=1e-12)
 other = jax.device_put((m, d), jax.devices()[1])
 np.testing.assert_allclose(divided(*other).qpos, both.qpos, rtol=1e-12, atol=1e-12)
-odd = divided(*jax.tree.map(lambda x: x, (m, fifth(both))))
+odd = divided(m, fifth(both))
 np.testing.assert_allclose(odd.qpos, many(m, fifth(both)).qpos, rtol=1e-12, atol=1e-12)
 """
 

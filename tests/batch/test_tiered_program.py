@@ -60,6 +60,26 @@ def test_an_error_of_the_compiler_reaches_the_caller():
         time.sleep(0.01)
 
 
+def test_the_quick_program_goes_on_if_the_optimized_one_fails():
+    class Half:
+        def compile(self, options=None):
+            if options is None:
+                raise RuntimeError("out of memory")
+            return jnp.sin
+
+    program = TieredProgram(Half(), "compile the fit")
+    program.compile_seconds = 0.0
+
+    def run_until_optimized():
+        program(1.0)
+        while tiered_program.is_compiling():
+            time.sleep(0.01)
+
+    with pytest.warns(RuntimeWarning, match="compile the fit: .* out of memory"):
+        run_until_optimized()
+    assert float(program(1.0)) == float(jnp.sin(1.0))
+
+
 def test_an_unknown_tier_is_refused():
     with pytest.raises(
         ValueError, match="tier: expected one of auto, fast, optimized, got 'quick'"

@@ -34,7 +34,7 @@ def arm(named=True, more=""):
     return MODEL.format(**names, more=more)
 
 
-def moved(m):
+def move_state(m):
     d = jaxsim.make_data(m)
     return d.replace(qpos=d.qpos + 0.5, qvel=d.qvel - 2.0, time=d.time + 3.0)
 
@@ -81,7 +81,7 @@ def test_a_changed_file_keeps_the_state_of_what_has_the_same_name(tmp_path):
     path = tmp_path / "arm.xml"
     m = jaxsim.load_model(arm())
     path.write_text(arm(more=MORE))
-    new, d, report = reload_model(path, m, moved(m))
+    new, d, report = reload_model(path, m, move_state(m))
     assert "same names" in report
     np.testing.assert_allclose(d.qpos, [0.5, 0])
     np.testing.assert_allclose(d.qvel, [-2, 0])
@@ -93,12 +93,12 @@ def test_without_names_the_order_counts_or_the_world_starts_again(tmp_path):
     path = tmp_path / "arm.xml"
     m = jaxsim.load_model(arm(named=False))
     path.write_text(arm(named=False).replace('size="0.1"', 'size="0.3"'))
-    new, d, report = reload_model(path, m, moved(m))
+    new, d, report = reload_model(path, m, move_state(m))
     assert "same order" in report
     np.testing.assert_allclose(d.qpos, [0.5])
     np.testing.assert_allclose(new.geom_size[0, 0], 0.3)
     path.write_text(arm(named=False, more=MORE))
-    new, d, report = reload_model(path, m, moved(m))
+    new, d, report = reload_model(path, m, move_state(m))
     assert "initial state" in report
     np.testing.assert_allclose(d.qpos, [0, 0])
 
