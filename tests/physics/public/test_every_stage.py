@@ -122,6 +122,15 @@ WHOLE = ("step", "forward")
 each = pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in WHOLE else n for n in CALLS]
 )
+
+
+def apart_from_steps(names):
+    """Mark the stages of a step as slow: whole steps in many worlds, and their derivatives, are
+    compared in integrate/, test_every_output.py and test_gradients.py."""
+    slow = {*STAGES, *SOLVED, "rne (with acceleration)", "geom_distance", "solve_m", "jac"}
+    return [pytest.param(n, marks=pytest.mark.slow) if n in slow else n for n in names]
+
+
 # forms of another function whose derivative is taken; those that solve have theirs taken in
 # constraint/test_derivatives.py, test_step.py, test_gradients.py and, of distances,
 # query/test_geom_distance.py
@@ -241,7 +250,7 @@ def alone(name: str, m, d, h: float) -> list:
     return [a for a, c in zip(found, computed(name), strict=True) if c]
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if name not in WITHOUT])
+@pytest.mark.parametrize("name", apart_from_steps(n for n in CALLS if n not in WITHOUT))
 def test_derivatives(name):
     """Forward mode against central differences, reverse mode against forward mode."""
     m, (d, *_) = given(name)
@@ -265,13 +274,7 @@ def test_derivatives(name):
     np.testing.assert_allclose(backwards, terms.sum(), rtol=0, atol=1e-10 * abs(terms).sum())
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=pytest.mark.slow) if n in (*WHOLE, "geom_distance") else n
-        for n in CALLS
-    ],
-)
+@pytest.mark.parametrize("name", apart_from_steps(CALLS))
 def test_many_worlds_are_a_loop_over_worlds(name):
     m, worlds = given(name)
     together = jit(jax.vmap(results(name), (None, 0)))(m, stack(worlds))

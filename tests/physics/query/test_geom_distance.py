@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from optimized import OPTIMIZED
 from states import single
 from tolerance import CONTACT, FLOAT32, ROUGH_DIFFERENCE, ROUNDING, STORED_SINGLE
 
@@ -95,8 +94,7 @@ def numbers(m, qpos, geom1, geom2, distmax):
 
 
 one = jax.jit(numbers)
-many = jax.jit(jax.vmap(numbers, (None, 0, 0, 0, None)), compiler_options=OPTIMIZED)
-many32 = jax.jit(jax.vmap(numbers, (None, 0, 0, 0, None)))
+many = jax.jit(jax.vmap(numbers, (None, 0, 0, 0, None)))
 
 
 @jax.jit
@@ -198,7 +196,7 @@ def test_one_world_is_as_many():
 def test_single_precision():
     qpos, a, b, _ = drawn()
     m, mine = single(put_model(oracle())), found()
-    rough = many32(m, jnp.asarray(qpos, jnp.float32), a, b, jnp.float32(DISTMAX))
+    rough = many(m, jnp.asarray(qpos, jnp.float32), a, b, jnp.float32(DISTMAX))
     assert rough.dtype == np.float32
     rough = np.asarray(rough)
     assert np.isfinite(rough).all()
