@@ -39,6 +39,7 @@ from jaxsim.io.load import load_model as load_model
 from jaxsim.io.recompile import recompile as recompile
 from jaxsim.io.restructure import replace_structure as replace_structure
 from jaxsim.io.save import save_model as save_model
+from jaxsim.io.smooth_contacts import smooth_contacts as smooth_contacts
 from jaxsim.io.write_back import write_back as write_back
 from jaxsim.model.callbacks import Callbacks as Callbacks
 from jaxsim.model.contact import Contact as Contact
@@ -110,6 +111,7 @@ __all__ = [  # noqa: RUF022 (grouped)
     "get_data_into",
     "recompile",
     "replace_structure",
+    "smooth_contacts",
     "write_back",
     "flatten",
     # records

@@ -11,8 +11,9 @@ that remembers something (a goal, an earlier position) does so in `userdata`, wh
 state.
 """
 
+import copy
 from abc import ABCMeta
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,7 @@ from jaxsim.envs.state import (
     strip_results,
     with_state_of,
 )
+from jaxsim.io.smooth_contacts import smooth_contacts
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.warning import diverged
@@ -83,6 +85,18 @@ class Env(metaclass=_Checked):
         self.repeat = check_count("repeat", repeat)
         self.keep = keep
         self.begin = make_data(m, keep)  # the world of this model at qpos0, at rest
+
+    def with_smooth_contacts(self, smooth: float, *, straight_through: bool = True) -> Self:
+        """Return the task with contacts that act from a distance, in derivatives alone by default.
+
+        Args:
+          smooth: smoothing length of contacts [m], as for `load_model`.
+          straight_through: whether the motion stays that of hard contacts.
+        """
+        new = copy.copy(self)
+        new.m = smooth_contacts(self.m, smooth, straight_through=straight_through)
+        new.begin = make_data(new.m, self.keep)
+        return new
 
     # --- hooks that a task overrides ---
 

@@ -12,6 +12,7 @@ from jaxsim.compile.context import Compiled
 from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.io.phase import named_phase
 from jaxsim.io.save import from_bytes, is_saved
+from jaxsim.io.smooth_contacts import set_straight_through, smooth_contacts
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
 from jaxsim.model.switch.switches import Free
@@ -29,6 +30,7 @@ def load_model(
     pairs: int | None = None,
     free: Free = (),
     smooth: float | None = None,
+    straight_through: bool | None = None,
 ) -> Model:
     """Load a model from an MJCF file, an archive of one, MJCF text, a `Spec`, or a saved model.
 
@@ -53,6 +55,8 @@ def load_model(
       smooth: smoothing length of contacts [m], so that gradients exist before geoms touch
         (docs/physics/contacts.md, Smooth contact). None or 0: contacts are those of MuJoCo. For a
         saved model None keeps its length, 0 removes it.
+      straight_through: contacts are smooth in derivatives alone; the motion is that of hard
+        contacts. It needs a smoothing length. None: as saved, or False.
 
     Returns:
       The compiled model, in the default precision of JAX.
@@ -83,9 +87,11 @@ def load_model(
         data = file_contents(origin, assets)
         if is_saved(data):
             m = _set_smoothing_length(from_bytes(data, origin), smooth)
-            return freed_model(_set_capacities(m, contacts, pairs), free)
+            m = freed_model(_set_capacities(m, contacts, pairs), free)
+            return m if straight_through is None else set_straight_through(m, straight_through)
         compiled = compile_file(origin, assets, data)
-    return freed_model(_model_of_compilation(compiled, origin, contacts, pairs, smooth), free)
+    m = freed_model(_model_of_compilation(compiled, origin, contacts, pairs, smooth), free)
+    return set_straight_through(m, bool(straight_through))
 
 
 def _model_of_compilation(
@@ -150,4 +156,6 @@ def _set_smoothing_length(m: Model, smooth: float | None) -> Model:
     """Return a saved model with another smoothing length, if one is given; 0 removes it."""
     if smooth is None:
         return m
+    if smooth and m.smooth is None:
+        return smooth_contacts(m, smooth)
     return m.replace(smooth=jnp.asarray(smooth, m.qpos0.dtype) if smooth else None)

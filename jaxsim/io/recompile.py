@@ -35,7 +35,8 @@ def recompile(spec: Spec, m: Model, d: Data, **options: Any) -> tuple[Model, Dat
       m: the model before the change. Numbers that were changed in it, but not in the spec, are
         those of the spec again.
       d: a world of `m`, or many with leading axes.
-      options: of `load_model`, such as `contacts`; without `smooth` that of `m` stays.
+      options: of `load_model`, such as `contacts`; without `smooth` and `straight_through`
+        those of `m` stay.
 
     Returns:
       The new model, and a Data with the fields that `d` keeps. Its integration state (MuJoCo's
@@ -59,6 +60,7 @@ def recompile(spec: Spec, m: Model, d: Data, **options: Any) -> tuple[Model, Dat
     check_model("recompile", m)
     if m.smooth is not None:
         options.setdefault("smooth", float(m.smooth))
+        options.setdefault("straight_through", m.straight_through)
     before = _old_identities(spec, m)
     new = load_model(spec, **options)
     after = spec.compiled

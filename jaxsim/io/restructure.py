@@ -13,9 +13,7 @@ import numpy as np
 
 from jaxsim.enums import JointType
 from jaxsim.errors import AssetError
-from jaxsim.io.capacity.capacity import with_capacity
-from jaxsim.io.capacity.initial_poses import boxes_at_start
-from jaxsim.io.capacity.near_pairs import near_at_start
+from jaxsim.io.capacity.capacity import with_new_capacity
 from jaxsim.io.consistency import check_structure
 from jaxsim.io.unsupported import unsupported_features
 from jaxsim.model.model import Model
@@ -136,11 +134,4 @@ def _set_contact_pairs(m: Model, new: Model, contacts: int | None) -> Model:
             f"replace_structure: {which}: its mesh could not collide when it was loaded, and "
             "has no hull; change the Spec, and load it again"
         )
-    boxes = boxes_at_start(new)
-    own = {*near_at_start(new, boxes), "nnear", "body_rest", "ncontact"}
-    rest = Structure({n: getattr(new.structure, n) for n in new.structure if n not in own})
-    bare = new.replace_unchecked({"structure": rest}, native=False)
-    found = with_capacity(bare, contacts, m.nnear or None)
-    if contacts is None and found.ncontact < m.ncontact:
-        found = with_capacity(bare, m.ncontact, m.nnear or None)
-    return found
+    return with_new_capacity(new, contacts)

@@ -143,6 +143,11 @@ class APGForm:
         least=1,
         most=_MAX_TRAINING_ARRAY,
     )
+    smooth: float = setting(
+        0.0,
+        doc="smoothing length of contacts in derivatives, not in the motion [m]; 0: none",
+        least=0,
+    )
     max_grad_norm: float = setting(1.0, doc="bound of the norm of a gradient", above=0)
     hidden: tuple[int, ...] = setting(
         (128, 64), doc="widths of the policy network", least=1, most=_MAX_LAYER_WIDTH

@@ -147,7 +147,10 @@ def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
 def _run(folder: Path, training: Training, locations: SettingLocations) -> Run:
     env = make_task(training, locations)
     check_memory(locations, _memory_needs(env, training))
-    worlds = make_worlds(env, training, locations, exploring=True)
+    # An evaluation does not differentiate.
+    smooth = getattr(getattr(training, training.algorithm), "smooth", 0.0)
+    differentiated = env.with_smooth_contacts(smooth) if smooth else env
+    worlds = make_worlds(differentiated, training, locations, exploring=True)
     learner = make_learner(worlds, training, locations)
     quiet = make_worlds(env, training, locations, exploring=False)
 

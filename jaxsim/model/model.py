@@ -19,7 +19,7 @@ from jaxsim.model.option import NO_CONTACTS, Option, Statistic
 from jaxsim.model.record.fields import array, nested, static
 from jaxsim.model.record.record import Record
 from jaxsim.model.serialization.name_text import ADDRESSES, NameText, name_addresses, name_text
-from jaxsim.model.structure import CHANGEABLE, HULLS_MOVED, Structure
+from jaxsim.model.structure import CHANGEABLE, HULLS_MOVED, STRAIGHT_THROUGH, Structure
 from jaxsim.model.switch.admissible import (
     check_callbacks,
     check_not_smoothed,
@@ -415,6 +415,13 @@ class Model(Record):
         return self.replace_unchecked(
             {"structure": self.structure.with_tables(**tables)}, self._native
         )
+
+    @property
+    def straight_through(self) -> bool:
+        """Return whether contacts are smooth in derivatives alone, and hard in the motion."""
+        s = self.structure
+        marked = s is not None and STRAIGHT_THROUGH in s and bool(getattr(s, STRAIGHT_THROUGH))
+        return marked and self.smooth is not None
 
     @property
     def lists_contact_forces(self) -> bool:

@@ -18,6 +18,7 @@ from jaxsim.enums import EqType
 from jaxsim.trace_context import trace_context
 
 HULLS_MOVED = "hulls_moved"  # table: mesh vertices may differ from the loaded ones
+STRAIGHT_THROUGH = "smooth_in_derivatives"  # table: contacts are smooth in derivatives alone
 
 Table = np.ndarray | int | tuple | str
 

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from jaxsim.envs import Env
 from jaxsim.errors import ConfigError
 
 with warnings.catch_warnings():
@@ -95,3 +96,13 @@ def test_wrong_settings_are_reported_with_their_location(settings, tmp_path, cha
         new_run(settings, tmp_path / "wrong", [change])
     assert message in str(caught.value)
     assert str(caught.value).startswith(f"--set {change}")
+
+
+def test_smooth_contacts_are_those_of_the_learner_alone(settings, tmp_path, monkeypatch):
+    made, convert = [], Env.with_smooth_contacts
+    monkeypatch.setattr(Env, "with_smooth_contacts", lambda *a: made.append(convert(*a)) or made[0])
+    run = new_run(settings, tmp_path / "smooth", ["shac.smooth=0.01"])
+    (env,) = made
+    assert env.m.straight_through
+    np.testing.assert_allclose(env.m.smooth, 0.01, rtol=1e-6)
+    assert run.env.m.smooth is None

@@ -10,6 +10,7 @@ from jaxsim.compile.reference.statistics import statistics
 from jaxsim.extend.registry import engine_plugin
 from jaxsim.io.assemble import assemble, freed_model
 from jaxsim.io.bridge.mjx_arguments import check_choices, move_to_device
+from jaxsim.io.smooth_contacts import set_straight_through
 from jaxsim.model.derived import STATISTICS
 from jaxsim.model.model import Model
 from jaxsim.model.option import Option, Statistic
@@ -38,6 +39,7 @@ def put_model(
     pairs: int | None = None,
     free: Free = (),
     smooth: float | None = None,
+    straight_through: bool = False,
 ) -> Model:
     """Return the Model of a compiled MuJoCo model.
 
@@ -49,6 +51,7 @@ def put_model(
       pairs: capacity of near pairs in each group, as for `load_model`.
       free: real fields that may change from zero, as for `load_model`.
       smooth: smoothing length of contacts [m], as for `load_model`.
+      straight_through: contacts are smooth in derivatives alone, as for `load_model`.
 
     Returns:
       The same model, with every field this package knows.
@@ -77,7 +80,7 @@ def put_model(
         smooth=smooth,
         plugins=[engine_plugin(number) for number in model.plugin],
     )
-    return move_to_device(freed_model(m, free), device)
+    return move_to_device(set_straight_through(freed_model(m, free), straight_through), device)
 
 
 def _names(model: Any, table: str) -> tuple[str, ...]:

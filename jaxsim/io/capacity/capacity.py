@@ -14,6 +14,7 @@ from jaxsim.io.capacity.initial_poses import boxes_at_start
 from jaxsim.io.capacity.near_pairs import near_at_start
 from jaxsim.io.capacity.resting_contacts import points_at_rest
 from jaxsim.model.model import Model
+from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.candidates.plan import default_capacity, layout_without_capacity
 
 CONTACTS, PAIRS = "max_contact_points", "max_geom_pairs"
@@ -39,6 +40,22 @@ def with_capacity(m: Model, contacts: int | None, pairs: int | None) -> Model:
         contacts = _condims(m) * _custom_capacity(m, CONTACTS) or default_capacity(m)
     # At least one slot, so that `d.contact` has the same form in every model.
     return m.with_tables(ncontact=max(1, contacts))
+
+
+def with_new_capacity(m: Model, contacts: int | None) -> Model:
+    """Return a finished model with the capacities of its changed pairs.
+
+    Args:
+      m: the model, with its former capacities.
+      contacts: contact capacity of a world; None: estimated, at least the former one.
+    """
+    own = {*near_at_start(m, boxes_at_start(m)), "nnear", "body_rest", "ncontact"}
+    rest = Structure({n: getattr(m.structure, n) for n in m.structure if n not in own})
+    bare = m.replace_unchecked({"structure": rest}, native=False)
+    found = with_capacity(bare, contacts, m.nnear or None)
+    if contacts is None and found.ncontact < m.ncontact:
+        found = with_capacity(bare, m.ncontact, m.nnear or None)
+    return found
 
 
 def _custom_capacity(m: Model, name: str) -> int:

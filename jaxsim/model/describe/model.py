@@ -106,7 +106,10 @@ def _word(enum, value) -> str:
 
 def _smooth(m: Model) -> str:
     """Return the smoothing length of contacts, the largest of a batch: ", felt over 0.001 m"."""
-    return "" if m.smooth is None else f", felt over {float(m.smooth.max()):g} m"
+    if m.smooth is None:
+        return ""
+    where = " in derivatives" if m.straight_through else ""
+    return f", felt over {float(m.smooth.max()):g} m{where}"
 
 
 def _callbacks(m: Model) -> str:

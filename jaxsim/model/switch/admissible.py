@@ -54,5 +54,5 @@ def check_not_smoothed(value: Any) -> None:
     if hasattr(value, "dtype") or isinstance(value, float):
         raise ValueError(
             "smooth: was None when the model was made, so it has neither the points nor "
-            "the capacity of smooth contacts; load it with smooth=h"
+            "the capacity of smooth contacts; use jaxsim.smooth_contacts, or load it with smooth=h"
         )

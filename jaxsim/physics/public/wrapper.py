@@ -32,6 +32,7 @@ from jaxsim.physics.public.arguments import (
     check_model,
     object_id,
 )
+from jaxsim.physics.public.straight_through import straight_through
 from jaxsim.transforms.layout import FastPathRule, batched
 from jaxsim.transforms.program_cache import ProgramCache
 
@@ -108,7 +109,12 @@ def make_public(
             *(recompute_missing(m, a, fields.inputs) if isinstance(a, Data) else a for a in rest),
         )
 
-    native = batched(core_with_recompute, fast_path)
+    plain = batched(core_with_recompute, fast_path)
+    with_smooth_derivative = straight_through(plain)
+
+    def native(m, *rest):
+        return (with_smooth_derivative if m.straight_through else plain)(m, *rest)
+
     program = ProgramCache(native)
 
     @functools.wraps(core)

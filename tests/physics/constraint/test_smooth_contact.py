@@ -314,8 +314,11 @@ def test_a_saved_model_keeps_its_length(tmp_path):
     assert jaxsim.load_model(path, smooth=0).smooth is None
     jaxsim.save_model(ball(smooth=None), path)
     assert jaxsim.load_model(path).smooth is None
+    # a model that was saved without gets the points and the capacity too
+    found = jaxsim.load_model(path, smooth=H)
+    assert (float(found.smooth), found.ncontact) == (H, ball().ncontact)
     with pytest.raises(ValueError, match="smooth: was None when the model was made"):
-        jaxsim.load_model(path, smooth=H)
+        ball(smooth=None).replace(smooth=jnp.asarray(H))
 
 
 def test_a_model_of_mujoco_may_be_smooth():
