@@ -24,7 +24,7 @@ LOW, HIGH = -1e-4, 4e-3  # heights of the ball over the plate, in touch and befo
 
 @pytest.fixture(scope="module")
 def models():
-    """The same model with straight-through derivatives, with smooth contacts, with hard ones."""
+    """Return a model with straight-through derivatives, with smooth contacts, with hard ones."""
     m = jaxsim.load_model(XML, smooth=H, straight_through=True)
     smooth = jaxsim.load_model(XML, smooth=H)
     return m, smooth, smooth.replace(smooth=None)
