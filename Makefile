@@ -31,8 +31,9 @@ demo: $(VENV)/.demo  ## simulate 4,096 humanoids with contacts
 smoke: $(VENV)/.test  ## the main paths, compiled as users compile: three minutes
 	TEST_OPTIMIZED=1 $(BIN)/python -m pytest -q tests/test_smoke.py
 
-test: $(VENV)/.test  ## the tests, on two cores; without those marked slow
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
+test: smoke  ## the tests, on two cores; without those marked slow
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" \
+	  --ignore=tests/test_smoke.py
 
 test-all: $(VENV)/.test  ## every test, compiled as users compile
 	TEST_OPTIMIZED=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

@@ -83,7 +83,7 @@ def test_solutions_are_those_of_the_whole(worlds):
 @pytest.mark.parametrize(
     "xml",
     [
-        carts(5, rest=EQUALITY),
+        pytest.param(carts(5, rest=EQUALITY), marks=pytest.mark.slow),
         carts(5, geom="", rest=TENDON.format(inertia='armature=".3"')),
     ],
     ids=["parts of two sizes", "small parts of the inertia"],

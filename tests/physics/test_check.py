@@ -55,7 +55,9 @@ def fields(d: Data, theirs: mujoco.MjData):
             yield name, ours, np.reshape(expected, ours.shape)
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n != "qacc" else n for n in CHECKS]
+)
 def test_a_bad_world_begins_anew_as_in_mujoco(name):
     ours, theirs, kind = CHECKS[name]
     mj, m, states, d = scene("enable")

@@ -109,7 +109,7 @@ def test_says_what_is_not_carried():
 FLAGS = ('fwdinv="enable"', 'fwdinv="enable" invdiscrete="enable"')
 
 
-@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("flags", [pytest.param(FLAGS[0], marks=pytest.mark.slow), FLAGS[1]])
 def test_forward_and_inverse_are_compared_as_in_the_oracle(flags):
     """One iteration of the solver does not converge, and the difference measures the error.
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
+import pytest
 from tolerance import DIFFERENCE, ROUNDING, STIFF
 
 import jaxsim
@@ -109,6 +110,7 @@ def test_all_directions_together_carry_the_weight():
     )
 
 
+@pytest.mark.slow
 def test_gradients_of_readings():
     mj, m = model()
     state = states(mj)[2]

@@ -34,7 +34,8 @@ def test_tiles_that_are_filled_up(worlds):
         jax.tree.map(same, found[w], step(m, many[w]))
 
 
-@pytest.mark.parametrize("worlds", [3, pytest.param(35, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("worlds", [3, 35])
 def test_tiles_of_derivatives(worlds):
     """Backwards too the last tile is filled up, and a world's gradient is as if alone."""
     m = jaxsim.load_model(FALL)

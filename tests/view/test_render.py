@@ -165,6 +165,7 @@ def _sites_of(m, d, groups):
     return m.geom_rgba, d.geom_xpos.to_array(axis=1)
 
 
+@pytest.mark.slow
 def test_worlds_that_look_different():
     m, d, look = ball()
     rng = np.random.default_rng(0)

@@ -3,6 +3,7 @@
 import jax
 import mujoco
 import numpy as np
+import pytest
 from tolerance import STORED_SINGLE
 from view.flex.models import SOFT
 from view.scene import camera, model, scene_of, state
@@ -70,6 +71,7 @@ GRID = """<flexcomp name="{}" type="grid" count="3 4 3" spacing=".2 .15 .2" pos=
   </flexcomp>"""
 
 
+@pytest.mark.slow
 def test_flexes_and_skins_are_under_a_pixel():
     """The nearest object is selected, with the body of its vertex, node or bone."""
     grids = GRID.format("near", "-1 0 1", "trilinear", "2 1 3")

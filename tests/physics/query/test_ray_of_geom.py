@@ -90,7 +90,9 @@ def test_one_geom_is_met_whatever_is_in_the_way(kind, geoms):
     np.testing.assert_array_equal(other, np.tile([-1.0, 0, 0, 0], (len(pnt), 1)))
 
 
-@pytest.mark.parametrize(("kind", "geom"), [("mesh", 0), ("hfield", 2)])
+@pytest.mark.parametrize(
+    ("kind", "geom"), [("mesh", 0), pytest.param("hfield", 2, marks=pytest.mark.slow)]
+)
 def test_derivatives(kind, geom):
     m, d = put_model(scene()), state(0)
     at = (d.qpos.copy(), *drawn(3))

@@ -11,7 +11,7 @@ import jaxsim
 from jaxsim.io.bridge import put_data, put_model
 
 # a simple body (diagonal rows), a chain, two branches; actuators in another order than joints
-XML = """<mujoco><worldbody>
+XML = """<mujoco><option><flag contact="disable"/></option><worldbody>
   <body><freejoint/><geom size=".1"/></body>
   <body pos="1 0 0"><joint name="a" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/>
     <body pos=".4 0 0"><joint name="b" axis="0 0 1"/><geom size=".1" pos=".1 0 0"/>

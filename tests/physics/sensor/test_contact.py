@@ -71,7 +71,9 @@ def forward():
     return jax.jit(jaxsim.forward)
 
 
-@pytest.mark.parametrize(("cone", "gap"), [("pyramidal", 0), ("elliptic", 0.05)])
+@pytest.mark.parametrize(
+    ("cone", "gap"), [pytest.param("pyramidal", 0, marks=pytest.mark.slow), ("elliptic", 0.05)]
+)
 def test_every_form_is_the_oracles(cone, gap):
     mj = scene(cone, gap, every_sensor())
     m = put_model(mj)
@@ -90,6 +92,7 @@ def shard(seed: int) -> str:
     return " ".join(map(str, np.random.default_rng(seed).normal(size=36) * 0.3))
 
 
+@pytest.mark.slow
 def test_sites_that_are_meshes_have_the_volume_of_their_hulls(refused):
     xml = f"""<mujoco><asset><mesh name="one" vertex="{shard(5)}"/>
       <mesh name="other" vertex="{shard(6)}"/><mesh name="third" vertex="{shard(7)}"/></asset>

@@ -95,7 +95,7 @@ def places(mj: mujoco.MjModel, sensor: int) -> slice:
     return slice(first, first + mj.sensor_dim[1 + sensor])
 
 
-@pytest.mark.parametrize("room", [None, 28])
+@pytest.mark.parametrize("room", [None, pytest.param(28, marks=pytest.mark.slow)])
 def test_readings_are_the_oracles(room):
     """Capacity for every contact that may exist, and for fewer."""
     mj, run = model(), jax.jit(read)
@@ -181,6 +181,7 @@ def test_gradients_of_readings():
 NAMES = ("geom_xpos", "geom_xmat", "cvel")
 
 
+@pytest.mark.slow
 def test_gradients_are_finite_where_things_coincide():
     """All geoms in one point at rest: no distance and no speed has a direction."""
     mj = model()

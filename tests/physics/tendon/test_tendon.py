@@ -134,7 +134,10 @@ def test_wrapped_tendons_are_the_oracles(kind, side):
     assert 5 < touching < 60
 
 
-@pytest.mark.parametrize(("kind", "side"), CASES)
+@pytest.mark.parametrize(
+    ("kind", "side"),
+    [c if c[0] == "cylinder" else pytest.param(*c, marks=pytest.mark.slow) for c in CASES],
+)
 def test_gradient_of_a_wrapped_length(kind, side):
     """ten_J and the derivative of the length agree, and so do first and second differences."""
     mj = oracle.compile_xml(wrapped(kind, side))
@@ -185,7 +188,7 @@ def test_bias_force_of_armature_is_the_oracles():
         assert np.abs(found - without).max() > 10
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "implicit"])
+@pytest.mark.parametrize("integrator", [pytest.param("Euler", marks=pytest.mark.slow), "implicit"])
 def test_dynamics_with_armature_are_the_oracles(integrator):
     """Forward and inverse dynamics, and a step: velocity derivatives of the integrators, too."""
     mj = oracle.compile_xml(HEAVY.format(integrator=integrator))

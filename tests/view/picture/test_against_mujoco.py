@@ -145,6 +145,7 @@ def test_glass_and_mirrors():
     assert np.median(off[glass]) < 6
 
 
+@pytest.mark.slow
 def test_haze_before_the_horizon():
     their = theirs()[1]
     m, look, mine = drawn(ENDLESS, FAR)
@@ -159,6 +160,7 @@ def test_haze_before_the_horizon():
     assert np.percentile(off[shown], 99) < 45
 
 
+@pytest.mark.slow
 def test_fog():
     their = theirs()[4]
     m, _, mine = drawn(FOGGY, FAR, fog=True)
@@ -188,6 +190,7 @@ def decorated():
     return number, kind, *compared(theirs()[2], mine)
 
 
+@pytest.mark.slow
 def test_tendons():
     number, kind, off, inner = decorated()
     belt = kind == ObjType.TENDON

@@ -68,6 +68,7 @@ def both(tmp_path_factory):
     return m, theirs, [draw(camera.replace(**n)) for n in numbers]
 
 
+@pytest.mark.slow
 def test_images_lie_where_they_lie_in_mujoco(both):
     """All but the pixels at edges and along seams, where MuJoCo mixes both sides of the image."""
     m, theirs, mine = both
