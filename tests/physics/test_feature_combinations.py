@@ -13,8 +13,6 @@ from tolerance import DYNAMICS, SOLVER
 import jaxsim
 from jaxsim.enums import EnableBit, IntegratorType, SolverType
 
-pytestmark = pytest.mark.kernels
-
 ROPE = """
 <mujoco><option timestep=".002" solver="{solver}" iterations="{n}" tolerance="0"/>
 <worldbody>

@@ -13,8 +13,6 @@ from jaxsim.math import Quat, Vec
 from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.table import COLLIDERS
 
-pytestmark = pytest.mark.kernels
-
 STEP = 1e-6  # of finite differences
 
 KINDS = sorted(kind for kind, row in COLLIDERS.items() if row.assets is None)

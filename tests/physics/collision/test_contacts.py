@@ -25,8 +25,6 @@ from jaxsim.transforms.derivative_context import trace_for_derivative
 from jaxsim.transforms.layout import pack_record
 from jaxsim.transforms.platform import PLATFORMS
 
-pytestmark = pytest.mark.kernels
-
 N = 6  # bodies of a heap
 SURFACES = ('adhesion="2"', 'surfacevel="1 2 3 -1 -2 -3"', "", 'adhesion="3"', 'adhesion="5"',
             'surfacevel=".1 0 0 0 0 .2" adhesion="1"')  # fmt: skip

@@ -16,8 +16,6 @@ from tolerance import ROUGH_DIFFERENCE
 import jaxsim
 from jaxsim.io.bridge import put_model
 
-pytestmark = pytest.mark.kernels
-
 SHARD = np.random.default_rng(5).normal(size=(12, 3)) * 0.15
 STEP = 1e-6
 LIMITS = (0.05, 0.5, 2.0, 0.1)

@@ -10,8 +10,6 @@ from tolerance import ROUGH_DIFFERENCE
 
 import jaxsim
 
-pytestmark = pytest.mark.kernels
-
 OF_STATE = ("qpos", "qvel", "ctrl", "qfrc_applied")
 WITHOUT_CONTACTS = (
     "body_mass body_invweight0 site_pos eq_data eq_solref eq_solimp jnt_range jnt_solref "

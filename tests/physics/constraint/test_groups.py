@@ -13,8 +13,6 @@ from tolerance import SOLVER, STAGES
 import jaxsim
 from jaxsim.physics.constraint.contact.groups import contact_groups
 
-pytestmark = pytest.mark.kernels
-
 ARM = """<body pos="{x} {y} .25"><joint axis="0 1 0"/>
   <geom type="capsule" size=".05" fromto="0 0 0 .3 0 0" {more}/>
   <body pos=".3 0 0"><joint axis="0 1 0" range="-1 1" limited="true" frictionloss=".1"/>

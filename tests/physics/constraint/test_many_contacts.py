@@ -18,8 +18,6 @@ from jaxsim.physics.collision.candidates.plan import collision_layout
 from jaxsim.transforms.materialize import is_unbatched
 from jaxsim.transforms.tuning import tuning
 
-pytestmark = pytest.mark.kernels
-
 PILE = Path(jaxsim.__file__).parent.parent / "configs" / "pile.xml"
 STEPS = (0, 60, 100, 300, 600)  # in the air, the first ones down, ..., at rest
 

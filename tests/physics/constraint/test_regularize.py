@@ -18,8 +18,6 @@ from states import stack, world
 
 from jaxsim.io.bridge import put_model
 
-pytestmark = pytest.mark.kernels
-
 
 @cache
 def model(case: str, integrator: str) -> mujoco.MjModel:

@@ -10,8 +10,6 @@ from tolerance import DYNAMICS
 import jaxsim
 from jaxsim.io.bridge import get_data, put_data, put_model
 
-pytestmark = pytest.mark.kernels
-
 # objects of each kind are in another order than the objects they act on
 XML = """<mujoco><option cone="{cone}" solver="{solver}" iterations="200" tolerance="1e-15"
   impratio="3"/>

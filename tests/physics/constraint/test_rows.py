@@ -16,8 +16,6 @@ from jaxsim.model.data import ROW_FIELDS
 from jaxsim.physics.constraint.efc.row_list import DERIVED_ROW_FIELDS
 from jaxsim.physics.constraint.equality import unsupported_equalities
 
-pytestmark = pytest.mark.kernels
-
 # a free body with a ball and a hinge, a second chain, joints that are coupled, a static body
 BODIES = """
 <worldbody><site name="post"/><body name="rock" pos="3 0 0"/>

@@ -11,8 +11,6 @@ import jaxsim
 from jaxsim.physics.collision.smooth import SMOOTHING_CUTOFF, smooth_distance
 from jaxsim.physics.constraint.impedance import impedance, reference_law
 
-pytestmark = pytest.mark.kernels
-
 H = 1e-3
 RADIUS = 0.1
 # a ball that moves along x and z over a floor; the solver goes on to the last digit

@@ -18,8 +18,6 @@ from tolerance import DYNAMICS, FLOAT32, ROUGH_DIFFERENCE, SOLVER, STIFF
 
 import jaxsim
 
-pytestmark = pytest.mark.kernels
-
 SCENE = """
 <mujoco><option cone="{cone}" gravity="1 .5 -9.81" impratio="2" tolerance="1e-15"
   iterations="200" ls_iterations="200" {option}/>

@@ -16,8 +16,6 @@ from jaxsim.io.bridge import get_data, put_data, put_model
 from jaxsim.math.exact import add, cycle_fraction, two_sum
 from jaxsim.model.indices import time_indices
 
-pytestmark = pytest.mark.kernels
-
 H = 0.001
 MODEL = f"""<mujoco><option timestep="{H}" gravity="0 0 0" {{option}}/><worldbody>
   <body><joint name="a" type="slide" damping="1"/><geom size=".1"/></body></worldbody>

@@ -13,8 +13,6 @@ from tolerance import DYNAMICS, FLOAT32, STIFF
 import jaxsim
 from jaxsim.io.bridge import put_model
 
-pytestmark = pytest.mark.kernels
-
 # Springs that push away, dampers, servos at their limit and such as gain; a drive across two
 # trees; rows of all kinds, some stiffer than a step resolves; a body that spins, one that is held.
 SCENE = """

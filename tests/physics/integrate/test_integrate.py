@@ -17,8 +17,6 @@ from jaxsim.physics.body.configuration import differentiate_pos, displacement_ra
 from jaxsim.physics.public.api import step
 from jaxsim.physics.public.make_data import make_data
 
-pytestmark = pytest.mark.kernels
-
 INTEGRATORS = ("Euler", "RK4", "implicitfast", "implicit", "discrete")
 WORLD = """
 <mujoco><option timestep=".004" integrator="{integrator}" {option}>

@@ -19,8 +19,6 @@ from jaxsim.physics.integrate.effective_inertia import effective_inertia
 from jaxsim.physics.integrate.velocity_derivative import bias_derivative, smooth_derivative
 from jaxsim.physics.tendon.tendon import tendon
 
-pytestmark = pytest.mark.kernels
-
 FLUID = 'density="100" viscosity=".5" wind="1 2 3"'
 TIRED = '<general joint="a" gainprm="0" biastype="affine" biasprm="{} 0 -3" forcerange="-2 2"/>'
 PULL = '<general tendon="t" gainprm="0" biastype="affine" biasprm="{} 0 -3" {}/>'

@@ -44,8 +44,11 @@ PLAIN += ["inv_constraint", "compare_fwd_inv", "rne_at_qacc"]
 LOOPS = ["rungekutta4"]
 RESETS = ["check_acc"]  # runs a whole step; test_check.py
 COMPOSITE = [name for name in STAGES if name not in {*PLAIN, *LOOPS, *RESETS}]
-# Those made of stages that `inverse` and `constraint_update` are made of too.
-SIMILAR = ("constraint_rows", "project_constraint", "island", "fwd_position")
+# Those made of stages that are tested alone, or in `make_constraint` and `fwd_acceleration`.
+SIMILAR = (
+    *("constraint_rows", "project_constraint", "island", "fwd_position", "constraint_update"),
+    *("inverse", "solve"),
+)
 # What takes more than a model and a data.
 MORE = {
     "contact_force": (np.zeros(1, np.int32),),
@@ -214,6 +217,7 @@ def test_a_function_made_of_stages_reads_what_they_declare(name):
     assert sorted(declared.writes - written - KEPT_ASLEEP) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_reads_what_it_declares_and_carries_the_rest(name):
     read, written = truth_of_all(function_of(name), 5)
@@ -223,9 +227,8 @@ def test_a_loop_reads_what_it_declares_and_carries_the_rest(name):
     assert declared.writes <= written
 
 
-@pytest.mark.parametrize(
-    "function", [step, pytest.param(forward, marks=pytest.mark.slow)], ids=lambda f: f.__name__
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("function", [step, forward], ids=lambda f: f.__name__)
 def test_a_step_depends_on_state_and_inputs_alone(function):
     read, written = truth_of_all(function)
     assert read - written <= ALWAYS_KEPT  # what is written piece by piece counts as read

@@ -12,8 +12,6 @@ from tolerance import STIFF
 import jaxsim
 from jaxsim.enums import Stage
 
-pytestmark = pytest.mark.kernels
-
 MODEL = """<mujoco><option integrator="{}" tolerance="1e-15"><flag energy="enable" {}/></option>
 <worldbody><geom type="plane" size="5 5 1"/>
   <body pos="1 0 1"><joint name="j" axis="0 1 0" stiffness="3" damping=".2" range="-50 1"/>

@@ -14,7 +14,7 @@ from jaxsim.physics.collision.driver import CollisionResult
 from jaxsim.physics.constraint.make import make_rows
 from jaxsim.physics.sensor.sensor import all_sensors
 
-pytestmark = [pytest.mark.kernels, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 SCENE = """
 <mujoco><option cone="{cone}" gravity="1 0 -9.81"/><default><geom condim="{condim}"/></default>

@@ -26,7 +26,7 @@ from jaxsim.enums import ConstraintType as Type
 from jaxsim.enums import DisableBit, IntegratorType
 from jaxsim.enums import SolverType as Solver
 
-pytestmark = [pytest.mark.kernels, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 COUNTS = (1, 2, 5)
 SEEDS = range(3)

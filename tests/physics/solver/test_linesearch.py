@@ -14,7 +14,7 @@ from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import Huber, OneSided
 from jaxsim.physics.solver.linesearch import line_search
 
-pytestmark = [pytest.mark.kernels, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 WORLDS = 40
 

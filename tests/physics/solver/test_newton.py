@@ -25,7 +25,7 @@ from tolerance import DIFFERENCE, SOLVER, STIFF
 import jaxsim
 from jaxsim.enums import ConstraintType as Type
 
-pytestmark = [pytest.mark.kernels, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 ARM = """<body pos="0 0 1"><joint name="a" axis="0 1 0" {hinge}/><geom size=".1" pos=".3 0 0"/>
   <body pos=".5 0 0"><joint name="b" type="slide" axis="1 0 0" {slide}/>

@@ -16,7 +16,7 @@ import jaxsim
 from jaxsim.enums import ConstraintType as Type
 from jaxsim.enums import DisableBit
 
-pytestmark = [pytest.mark.kernels, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 # Two islands: a ball on a box, and an arm that is held by another ball. Contacts of all dimensions,
 # dry friction of dofs and of a tendon; with gravity askew, so that something slips and something
