@@ -3,11 +3,11 @@
     python benchmarks/stability.py [--scenes stack10 cards mixed20] [--seconds 10]
         [--json benchmarks/results/stability.json]
 
-Both engines begin in the same state and run in their default precision: jaxsim in single. `moved`
-is the final distance of bodies from where they began: the median and the largest [m]; for piles it
-measures how far they fell and spread. `speed` is the largest final speed of a body [m/s], `deep`
-the deepest contact of the last second [m], `lost` the number of bodies that left the surroundings
-of the floor.
+Both engines begin in the same state and run in their default precision: MuJoCo in double, jaxsim in
+single. `moved_median` and `moved_most` are the median and the largest final distance of bodies from
+their initial positions [m]; for piles they measure how far bodies fell and spread. `speed` is the
+largest final speed of a body [m/s], `deep` the deepest contact of the last second [m], `lost` the
+number of bodies farther than 3 m from the origin along an axis.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from scenes import scene
 
 import jaxsim
 
-SURROUNDINGS = 3.0  # [m]
+SURROUNDINGS = 3.0  # coordinate beyond which a body is lost [m]
 
 
 def main() -> None:
@@ -35,8 +35,8 @@ def main() -> None:
     for name in args.scenes:
         text = scene(name)
         if text is None:
-            ap.error(f"no scene {name}")
-        for engine, run in (("c", of_c), ("jaxsim", of_jaxsim)):
+            ap.error(f"no scene is called {name}; benchmarks/scenes.py defines them")
+        for engine, run in (("c", run_mujoco), ("jaxsim", run_jaxsim)):
             rows.append({"scene": name, "engine": engine} | run(text, args.seconds))
             print(rows[-1], flush=True)
     if args.json:
@@ -44,8 +44,8 @@ def main() -> None:
         args.json.write_text(json.dumps(what | {"rows": rows}, indent=1))
 
 
-def of_c(text: str, seconds: float) -> dict:
-    """Return the figures of MuJoCo C."""
+def run_mujoco(text: str, seconds: float) -> dict:
+    """Simulate a scene with MuJoCo C, and return its figures."""
     m = mujoco.MjModel.from_xml_string(text)
     d = mujoco.MjData(m)
     mujoco.mj_forward(m, d)
@@ -53,11 +53,11 @@ def of_c(text: str, seconds: float) -> dict:
     for _ in range(round(seconds / m.opt.timestep)):
         mujoco.mj_step(m, d)
         deep.append(min([0.0, *d.contact.dist[: d.ncon]]))
-    return said(start, d.xpos[1:], d.qvel, deep, m.opt.timestep)
+    return figures(start, d.xpos[1:], d.qvel, deep, m.opt.timestep)
 
 
-def of_jaxsim(text: str, seconds: float) -> dict:
-    """Return the figures of jaxsim."""
+def run_jaxsim(text: str, seconds: float) -> dict:
+    """Simulate a scene with jaxsim, and return its figures."""
     m = jaxsim.load_model(text)
     d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
     start = np.asarray(d.xpos[1:])
@@ -69,12 +69,19 @@ def of_jaxsim(text: str, seconds: float) -> dict:
     run = jax.jit(lambda d: jax.lax.scan(step, d, length=round(seconds / float(m.opt.timestep))))
     d, deep = run(d)
     counts = [str(w) for w in jaxsim.warning_counts(d)]
-    found = said(start, np.asarray(d.xpos[1:]), d.qvel, deep, float(m.opt.timestep))
+    found = figures(start, np.asarray(d.xpos[1:]), d.qvel, deep, float(m.opt.timestep))
     return found | ({"warnings": counts} if counts else {})
 
 
-def said(start: np.ndarray, end: np.ndarray, qvel: np.ndarray, deep: list, dt: float) -> dict:
-    """Return the figures of one run."""
+def figures(start: np.ndarray, end: np.ndarray, qvel: np.ndarray, deep: list, dt: float) -> dict:
+    """Return the figures of one run.
+
+    Args:
+      start, end: positions of the bodies, (n, 3) [m].
+      qvel: final velocities of free bodies, (6 n,).
+      deep: distance of the deepest contact at each step [m], at most 0.
+      dt: time step [s].
+    """
     moved = np.linalg.norm(end - start, axis=1)
     speed = np.linalg.norm(np.asarray(qvel).reshape(-1, 6)[:, :3], axis=1)
     last = np.asarray(deep)[-round(1 / dt) :]

@@ -1,7 +1,7 @@
 """Programs on both sides of the thresholds in `jaxsim/transforms/tuning.py`, for `tuning.py`.
 
-Each function returns a function and its arguments. It is called with the thresholds to compare in
-force, because models read some of them when they are loaded.
+Each function here returns a `Program`. It is called once for each value of a threshold, while that
+value is set: some thresholds are read when a model is loaded.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,16 +35,19 @@ WORLDS, TILES = 16, 16  # worlds of a tile, tiles of a program
 
 
 class Program(NamedTuple):
+    """A function and the arguments with which it is timed."""
+
     function: Callable
     args: tuple
 
 
 def numbers(*shape: int) -> Array:
+    """Return normally distributed numbers."""
     return jnp.asarray(np.random.default_rng(0).standard_normal(shape), float)
 
 
-def in_kernels(function: Callable, *args: Array, worlds: int | None = WORLDS) -> Program:
-    """A function of arrays, worlds last, as in a step: in fused kernels on a CPU, tile by tile."""
+def fused_program(function: Callable, *args: Array, worlds: int | None = WORLDS) -> Program:
+    """Return a function of arrays, worlds last, compiled as in a step: fused, tile by tile."""
 
     def one_tile(leaves: Sequence[Array]) -> list[Array]:
         call = PhysicsCall(
@@ -61,39 +64,39 @@ def in_kernels(function: Callable, *args: Array, worlds: int | None = WORLDS) ->
     return Program(lambda *leaves: lax.map(one_tile, leaves), tiles)
 
 
-# Systems of linear equations.
+# Linear systems.
 
 
 def system(n: int, *worlds: int) -> tuple[Array, Array]:
-    """A symmetric positive definite matrix and a right-hand side."""
+    """Return a symmetric positive definite matrix and a right-hand side."""
     a = numbers(n, n, *worlds)
     eye = jnp.eye(n).reshape(n, n, *(1 for _ in worlds))
     return a + jnp.swapaxes(a, 0, 1) + 8 * n**0.5 * eye, numbers(n, *worlds)
 
 
 def solver_system(n: int) -> Program:
-    """The system of an iteration of Newton's method."""
+    """Solve the system of an iteration of Newton's method."""
 
     def solve(A: Array, b: Array) -> Array:
         p = ConstraintProblem(Dense(A), b, ConstraintBlocks())
         return p.accumulator(p.choose_hessian().form).solve(b)
 
-    return in_kernels(solve, *system(n, WORLDS))
+    return fused_program(solve, *system(n, WORLDS))
 
 
 def many_systems(n: int, worlds: int = WORLDS) -> Program:
-    return in_kernels(solve_spd, *system(n, worlds), worlds=worlds)
+    return fused_program(solve_spd, *system(n, worlds), worlds=worlds)
 
 
 def one_system(n: int) -> Program:
-    return in_kernels(solve_spd, *system(n), worlds=None)
+    return fused_program(solve_spd, *system(n), worlds=None)
 
 
 def skyline_system(n: int = 300, block: int = 12) -> Program:
     parts = np.arange(n).reshape(-1, block).tolist()
     mask = np.kron(np.eye(n // block), np.ones((block, block)))
     A, b = system(n)
-    return in_kernels(lambda A, b: Skyline.of(A, parts).solve(b), A * mask, b, worlds=None)
+    return fused_program(lambda A, b: Skyline.of(A, parts).solve(b), A * mask, b, worlds=None)
 
 
 def tall_qr(rows: int = 3500, columns: int = 20) -> Program:
@@ -101,7 +104,7 @@ def tall_qr(rows: int = 3500, columns: int = 20) -> Program:
 
 
 def large_worlds(boxes: int) -> Program:
-    """Steps of a model whose solver iterates over all worlds of a tile at once."""
+    """Step a model whose solver iterates over all worlds of a tile at once."""
     body = '<body pos="{} 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
     bodies = "".join(body.format(0.3 * k) for k in range(boxes))
     return step(
@@ -114,43 +117,43 @@ def large_worlds(boxes: int) -> Program:
 
 
 def product(n: int) -> Program:
-    """A product of two n x n matrices between operations of one kernel."""
+    """Multiply two n x n matrices between operations of one kernel."""
 
     def between(A: Array, B: Array) -> Array:
         return elementwise(gram(elementwise(A, 8), B), 8)
 
-    return in_kernels(between, numbers(n, n), numbers(n, n), worlds=None)
+    return fused_program(between, numbers(n, n), numbers(n, n), worlds=None)
 
 
 def short_parts(number: int) -> Program:
-    """Parts of some operations between library calls, which no kernel can hold."""
+    """Run a few operations between library calls, which cannot be fused."""
 
     def several(x: Array) -> Array:
         for _ in range(8):
             x = elementwise(lax.sort(x, dimension=0), number)
         return x
 
-    return in_kernels(several, numbers(32, WORLDS))
+    return fused_program(several, numbers(32, WORLDS))
 
 
 def elementwise(x: Array, number: int) -> Array:
-    """A chain of operations."""
+    """Apply a chain of elementwise operations."""
     for k in range(number):
         x = lax.sin(x) if k % 2 else lax.neg(x)
     return x
 
 
 def long_sum(n: int) -> Program:
-    return in_kernels(gram, numbers(n, 6, WORLDS), numbers(n, 6, WORLDS))
+    return fused_program(gram, numbers(n, 6, WORLDS), numbers(n, 6, WORLDS))
 
 
 def constant_product(size: int) -> Program:
     weights = np.random.default_rng(1).standard_normal((4, size // 4))
-    return in_kernels(lambda x: bind_matmul(weights, jnp.sin(x)), numbers(size // 4, WORLDS))
+    return fused_program(lambda x: bind_matmul(weights, jnp.sin(x)), numbers(size // 4, WORLDS))
 
 
 def padded_scatter(factor: int, repeats: int = 4) -> Program:
-    """A scatter-add whose table of groups has `factor` padded items for each real one."""
+    """Scatter-add with a table of groups that has `factor` padded items for each real one."""
     groups, most = factor + 1, factor**2 + factor + 1
     owner = np.concatenate([np.zeros(most, int), np.arange(1, groups)])
     index = np.concatenate([owner + groups * k for k in range(repeats)])
@@ -159,26 +162,26 @@ def padded_scatter(factor: int, repeats: int = 4) -> Program:
     def scatter(y: Array) -> Array:
         return jax.linear_transpose(lambda x: bind_gather_static(x, index), x)(y)[0]
 
-    return in_kernels(scatter, numbers(len(index), WORLDS))
+    return fused_program(scatter, numbers(len(index), WORLDS))
 
 
 def table_lookup(n: int) -> Program:
     index = jnp.asarray(np.random.default_rng(1).integers(0, n, (32, 1024)), jnp.int32)
-    return in_kernels(lambda x, i: gather(x, i), numbers(n, 1024), index, worlds=1024)
+    return fused_program(lambda x, i: gather(x, i), numbers(n, 1024), index, worlds=1024)
 
 
 def tree_sum(n: int) -> Program:
     joint = '<joint axis="0 1 0"/><geom size=".1" pos=".1 0 0" contype="0" conaffinity="0"/>'
     chain = f"<body>{joint}" * (n - 1) + "</body>" * (n - 1)
     m = jaxsim.load_model(f"<mujoco><worldbody>{chain}</worldbody></mujoco>")
-    return in_kernels(lambda x: subtree_sums(m, jnp.sin(x)), numbers(n, WORLDS))
+    return fused_program(lambda x: subtree_sums(m, jnp.sin(x)), numbers(n, WORLDS))
 
 
 # Steps.
 
 
 def step(model: str | Path, worlds: int = WORLDS) -> Program:
-    """Steps of many worlds with random velocities; of one world, from the initial state."""
+    """Step many worlds with random velocities, or one world from its initial state."""
     m = jaxsim.load_model(model)
     d = jaxsim.make_data(m)
     if worlds == 1:
@@ -193,7 +196,7 @@ def quadruped(worlds: int = WORLDS) -> Program:
 
 
 def trees(sizes: Sequence[int], floor: bool) -> Program:
-    """Steps of chains of hinges, which touch no other."""
+    """Step chains of hinges that cannot touch each other."""
     link = '<body pos=".1 0 0"><joint axis="0 1 0"/><geom size=".05" pos=".1 0 0"/>'
     chains = "".join(
         f'<frame pos="0 {k} .05">{link * n}{"</body>" * n}</frame>' for k, n in enumerate(sizes)
@@ -206,7 +209,7 @@ def trees(sizes: Sequence[int], floor: bool) -> Program:
 
 
 def shell_in_ipc() -> Program:
-    """A step of a shell that falls on a plane, with the flag ipc."""
+    """Step a shell that falls on a plane, with the flag ipc."""
     return step(
         '<mujoco><option integrator="discrete"><flag ipc="enable"/></option><worldbody>'
         '<geom type="plane" size="1 1 1"/><flexcomp name="c" type="grid" dim="2" count="4 4 1" '
@@ -225,11 +228,11 @@ def order(size: int) -> Program:
     rank = rng.permuted(np.tile(np.arange(size, dtype=np.int32)[:, None], WORLDS), axis=0)
     index = jnp.broadcast_to(jnp.arange(size, dtype=jnp.int32)[:, None], (size, WORLDS))
     number = jnp.full((1, WORLDS), size // 2, jnp.int32)
-    return in_kernels(sort_by_rank, index, jnp.asarray(rank), number)
+    return fused_program(sort_by_rank, index, jnp.asarray(rank), number)
 
 
 def contacts(model: str | jaxsim.Model, worlds: int = WORLDS) -> Program:
-    """Distances of contacts."""
+    """Compute the distances of contacts."""
     m = jaxsim.load_model(model) if isinstance(model, str) else model
     many = jaxsim.replicate(jaxsim.make_data(m, keep="all"), worlds)
     many = many.replace(qpos=many.qpos + 0.01 * numbers(*many.qpos.shape))
@@ -244,14 +247,14 @@ def contacts(model: str | jaxsim.Model, worlds: int = WORLDS) -> Program:
 
 
 def swarm(kinds: Sequence[str], number: int, spacing: float = 0.15, assets: str = "") -> str:
-    """Bodies on hinges, in a row, each of the next kind of geom."""
+    """Return a model of bodies on hinges in a row; the kinds of their geoms alternate."""
     body = '<body pos="{} 0 0"><joint axis="0 1 0" pos="0 0 -1"/><geom {}/></body>'
     bodies = "".join(body.format(spacing * k, kinds[k % len(kinds)]) for k in range(number))
     return f"<mujoco><asset>{assets}</asset><worldbody>{bodies}</worldbody></mujoco>"
 
 
 def pairs(number: int) -> Program:
-    """Capsules, of which neighbors touch; `number` is that of their pairs."""
+    """Collide capsules of which neighbors touch; `number` is the number of pairs."""
     geoms = round((2 * number) ** 0.5 + 0.5)
     return contacts(swarm(['type="capsule" size=".08 .1"'], geoms))
 
@@ -264,7 +267,7 @@ def sheet(name: str, side: int, pos: str) -> str:
 
 
 def sheet_and_balls(elements: int) -> Program:
-    """A sheet and two balls: twice as many entries as elements."""
+    """Collide a sheet with two balls: twice as many candidate pairs as elements."""
     side = round((elements / 2) ** 0.5) + 1
     ball = '<body pos="0 {} .015"><freejoint/><geom size=".012"/></body>'
     balls = ball.format(0) + ball.format(0.04)
@@ -280,7 +283,7 @@ CYLINDERS = ('type="cylinder" size=".09 .05"', 'type="ellipsoid" size=".1 .08 .0
 
 
 def mesh(vertices: int) -> str:
-    """A mesh with faces; without them it would get a hull in any case."""
+    """Return a mesh with faces; without faces it would get a hull in any case."""
     point = np.random.default_rng(0).normal(size=(vertices, 3))
     point *= 0.1 / np.linalg.norm(point, axis=1)[:, None]
     face = ConvexHull(point.round(4)).simplices
@@ -300,7 +303,7 @@ def hulls() -> Program:
 
 
 def bare_mesh(vertices: int = 300) -> Program:
-    """Meshes without hull, because nothing could touch them when they were compiled."""
+    """Collide meshes without a hull: when they were compiled they could not touch anything."""
     import mujoco
 
     bare = 'type="mesh" mesh="stone" contype="0" conaffinity="0"'
@@ -349,7 +352,7 @@ def picture() -> Program:
 
 
 def tangents(worlds: int = 512, steps: int = 5) -> Program:
-    """Sensitivities of rollouts to the initial velocity, in all directions."""
+    """Compute the sensitivities of rollouts to the initial velocity, in all directions."""
     m = jaxsim.load_model(CONFIGS / "walker.xml")
     start = jaxsim.replicate(jaxsim.make_data(m), worlds)
     state = {name: getattr(start, name) for name in ("qpos", "qvel", "act")}

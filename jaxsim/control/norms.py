@@ -1,17 +1,18 @@
 """Norms of residuals, by the names of MuJoCo MPC.
 
-A norm maps a residual x (n,) to a cost. Parameters p and q set the transition between the forms of
-a norm; both have the unit of x, unless q is an exponent. All are convex.
+A norm maps a residual x (n,) to a cost; a sum is over its components. The parameter p is the size
+of x, in the unit of x, at which a norm passes from one form to the other; q, and the p of `power`,
+are exponents of at least 1. All are convex.
 
     quadratic       x'x / 2
     l2              sqrt(x'x + p^2) - p
     l22             ((x'x)^(q/2) + p^q)^(1/q) - p
     cosh            sum p^2 (cosh(x / p) - 1)
     power           sum |x|^p
-    smooth_abs      sum sqrt(x^2 + p^2) - p
-    smooth_abs2     sum (|x|^q + p^q)^(1/q) - p
+    smooth_abs      sum (sqrt(x^2 + p^2) - p)
+    smooth_abs2     sum ((|x|^q + p^q)^(1/q) - p)
     rectify         sum p log(1 + exp(x / p))
-    huber           sum x^2 / 2 where |x| <= p, else p (|x| - p / 2)
+    huber           sum (x^2 / 2 where |x| <= p, else p (|x| - p / 2))
 
 `huber` is not in MuJoCo MPC; `rectify` is p times that of MuJoCo MPC, so that its slope tends to 1.
 """

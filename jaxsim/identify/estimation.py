@@ -39,9 +39,8 @@ from jaxsim.model.model import Model
 from jaxsim.physics.public.arguments import check_count
 from jaxsim.transforms.platform import quick_jit
 
-_AT_BOUND_SHARE = (
-    1e-3  # part of the range at each end in which a parameter is reported to be at its bound
-)
+# Part of the range at each end in which a parameter is reported to be at its bound.
+_AT_BOUND_SHARE = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,9 +89,8 @@ class Fit:
     def covariance(self) -> np.ndarray:
         """Return the covariance of the values, (k, k); infinite where they are undetermined."""
         k = self.parameters.size
-        return value_uncertainty(self.parameters, self.theta, self.uncertainty.covariance[:k, :k])[
-            0
-        ]
+        of_unknowns = self.uncertainty.covariance[:k, :k]
+        return value_uncertainty(self.parameters, self.theta, of_unknowns)[0]
 
     @property
     def sd(self) -> np.ndarray:
@@ -150,6 +148,7 @@ class Fit:
                 continue
             u = np.asarray(self.theta, np.float64)[at : at + p.size]
             at += p.size
+            # A bounded value is a logistic function of its unknown (forms.py).
             if p.form.low is not None:
                 part = 1 / (1 + np.exp(-u))
                 for i in np.flatnonzero((part < _AT_BOUND_SHARE) | (part > 1 - _AT_BOUND_SHARE)):
@@ -238,6 +237,9 @@ def run_searches(
     """Minimize a problem from all starts; return the solutions, and durations [s].
 
     The arguments are those of `fit`.
+
+    Raises:
+      ValueError: `starts` or `iterations` is not positive, or the optimizer is unknown.
     """
     if check_count("starts", starts) < 1 or check_count("iterations", iterations) < 1:
         raise ValueError("starts, iterations: expected at least 1")
@@ -245,9 +247,10 @@ def run_searches(
     key = jax.random.key(0) if key is None else key
     draw = quick_jit(lambda key: jax.vmap(problem.start)(problem.parameters.draw(key, starts)))
     x = np.asarray(draw(key))
-    # the last batch is filled up with copies of the first starts
+    # Batches of equal size, the last one padded with copies of the first starts.
     together = min(batch or starts, starts)
     batches = np.resize(x, (-(-starts // together), together, x.shape[1]))
+    # Trace and compile one program for all batches.
     times, clock = {}, time.perf_counter()
     with named_phase("trace the fit"):
         begin = quick_jit(search.begin)
@@ -255,6 +258,7 @@ def run_searches(
     times["trace"] = time.perf_counter() - clock
     program = TieredProgram(lowered, "compile the fit", tier)
     times["compile"], clock = program.compile_seconds, time.perf_counter()
+    # Search batch by batch, until no start of the batch may continue.
     found = []
     with named_phase("search from all starts"):
         for some in batches:
@@ -320,6 +324,7 @@ def best_fit(
             "use segments=..."
         )
     x = jax.device_put(np.asarray(solutions.x)[best])
+    # Residual and Jacobian at the best point; Levenberg-Marquardt has their triangular factor.
     if solutions.triangle is None:
         r, J = quick_jit(problem.jacobian)(x)
     else:

@@ -73,11 +73,13 @@ def linear(
 ) -> Form:
     """Return the form of a number of any sign, searched without a transformation.
 
+    Bounds, first guess and prior are in the unit of the parameter.
+
     Args:
       low, high: bounds of the number; both or none.
       nominal: the first guess; None: the value of the model.
-      mean, sd: those of a normal prior; without `sd` there is no prior, without `mean` it is the
-        first guess.
+      mean, sd: mean and standard deviation of a normal prior; without `sd` there is no prior,
+        without `mean` its mean is the first guess.
       share: one unknown for all objects that the name selects.
       frozen: the number stays at its first guess.
     """
@@ -100,7 +102,7 @@ def scale(low=None, high=None, *, mean=None, sd=None, share=False, frozen=False)
 
     Args:
       low, high: bounds of the factor.
-      mean, sd: those of the prior of the factor; `sd` is relative.
+      mean, sd: mean and standard deviation of the prior of the factor; `sd` is relative.
       share: one factor for all objects that the name selects; else each has its own.
       frozen: the number stays at its first guess.
     """
@@ -137,7 +139,7 @@ class Map(NamedTuple):
     mean: np.ndarray
 
     def to_search_scale(self, u: jax.Array) -> jax.Array:
-        """Return g, or its logarithm where that is searched, (n,)."""
+        """Return g (n,), or its logarithm for "log" and "scale"."""
         if self.form.low is None:
             return _as(self.center, u) + _as(self.length, u) * u
         low, high = ends(self.form)
@@ -161,16 +163,19 @@ class Map(NamedTuple):
         """Return the unknowns after a change of g, limited by the bounds.
 
         Returns:
-          The unknowns (n,), and the change of g that they amount to (n,).
+          The new unknowns (n,), and the change of g that was applied (n,).
         """
+        # Current value and its bounds.
         logarithmic = self.form.logarithmic
         v = self.to_search_scale(u)
         g = jnp.exp(v) if logarithmic else v
         low, high = (0.0 if logarithmic else -jnp.inf), jnp.inf
         if self.form.low is not None and self.form.high is not None:
             low, high = self.form.low, self.form.high
+        # Stop short of the bound in the direction of the change.
         margin = jnp.maximum(jnp.where(change > 0, high - g, g - low), 0)
         change = jnp.sign(change) * jnp.minimum(jnp.abs(change), _MAX_BOUND_STEP * margin)
+        # Invert g.
         v = jnp.log(g + change) if logarithmic else g + change
         if self.form.low is None:
             return (v - _as(self.center, u)) / _as(self.length, u), change
@@ -195,6 +200,7 @@ class Map(NamedTuple):
 
     def draw(self, key: jax.Array) -> jax.Array:
         """Return the unknowns of a random start, (n,)."""
+        # Uniform between the bounds; else normal, with the prior or about the first guess.
         n, dtype = len(self.start), jnp.result_type(float)
         if self.form.low is not None:
             part = jax.random.uniform(key, (n,), dtype, _DRAW_MARGIN, 1 - _DRAW_MARGIN)
@@ -207,7 +213,7 @@ class Map(NamedTuple):
 
 
 def ends(form: Form) -> tuple[float, float]:
-    """Return the bounds, of the logarithm where that is searched."""
+    """Return the bounds of a bounded form, or their logarithms for "log" and "scale"."""
     low, high = float(form.low or 0), float(form.high or 0)
     return (float(np.log(low)), float(np.log(high))) if form.logarithmic else (low, high)
 
@@ -224,6 +230,7 @@ def make_map(name: str, form: Form, nominal: np.ndarray) -> Map:
       ValueError: the form does not allow the first guess.
     """
     guess = nominal if form.nominal is None else np.full_like(nominal, form.nominal)
+    # The number is base times g: a factor of the number of the model, or the number itself.
     base = np.ones_like(guess)
     if form.kind == "scale":
         if not guess.all():
@@ -234,6 +241,7 @@ def make_map(name: str, form: Form, nominal: np.ndarray) -> Map:
     length = np.ones_like(v)
     if not form.logarithmic:
         length = np.where(v != 0, np.abs(v), 1.0) if form.sd is None else np.full_like(v, form.sd)
+    # The unknown of the first guess: 0, or within the bounds its logit.
     start = np.zeros_like(v)
     if form.low is not None:
         low, high = ends(form)

@@ -20,12 +20,6 @@ from jaxsim.model.structure import Structure
 from jaxsim.model.switch.switches import FIXED_FIELDS, SWITCHES
 
 _MAX_INT32 = np.iinfo(np.int32).max
-_WIDTHS = {  # entries of a joint in qpos and in qvel
-    JointType.FREE: (7, 6),
-    JointType.BALL: (4, 3),
-    JointType.SLIDE: (1, 1),
-    JointType.HINGE: (1, 1),
-}
 
 
 def check_consistency(m: Model) -> None:
@@ -170,7 +164,8 @@ def _check_images(s: Structure) -> None:
 
 def _check_joints(s: Structure) -> None:
     _check_kind("jnt_type", s.jnt_type, JointType)
-    width = np.array([_WIDTHS[JointType(kind)] for kind in s.jnt_type], int).reshape(-1, 2)
+    kinds = map(JointType, s.jnt_type)
+    width = np.array([(kind.nq, kind.nv) for kind in kinds], int).reshape(-1, 2)
     for i, (adr, count) in enumerate((("jnt_qposadr", "nq"), ("jnt_dofadr", "nv"))):
         start, most = _widen_table(s, adr), getattr(s, count)
         _check_between(adr, start, 0, most, count)

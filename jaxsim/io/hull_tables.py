@@ -15,7 +15,7 @@ from jaxsim.assets.mesh.directions import CUBE_FACES, FAN_SLICES
 from jaxsim.assets.mesh.outline import outline_positions, quads
 from jaxsim.assets.mesh.support_map import CELL_CODE_BASE, CELLS_PER_EDGE, SupportMap, support_map
 from jaxsim.enums import GeomType, ObjType, SensorType
-from jaxsim.physics.collision.convex.hull import collidable_geoms
+from jaxsim.physics.collision.convex.hull.tables import collidable_geoms
 
 CompiledFields = Mapping[str, Any]
 

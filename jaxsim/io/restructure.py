@@ -18,7 +18,7 @@ from jaxsim.io.consistency import check_structure
 from jaxsim.io.unsupported import unsupported_features
 from jaxsim.model.model import Model
 from jaxsim.model.structure import CHANGEABLE, Structure
-from jaxsim.physics.collision.convex.hull import collidable_geoms, geoms_without_hull
+from jaxsim.physics.collision.convex.hull.tables import collidable_geoms, geoms_without_hull
 from jaxsim.physics.unsupported import describe_object
 from jaxsim.spelling import remedy
 

@@ -1,12 +1,12 @@
 """Features of a model that the physics cannot simulate yet, detected when a model is made.
 
-A physics module that supports only part of MJCF has a function `refusals(m)`, which returns one
-message for each unsupported feature: the element with its name, and the remedy. The model stores
-them with their source locations: it can be inspected, changed and saved, while `make_data` and the
-functions of the physics raise. Refusals that concern contacts are stored separately: they hold only
-while the flags, at the time of the call, enable contacts. Clashes with options are also computed at
-the time of the call (model/switch/clashes.py); only the locations of those present at loading are
-stored.
+A physics module that supports only part of MJCF has a function `(m) -> list[Refusal]`, listed in
+`REFUSALS`, with one message for each unsupported feature: the element with its name, and the
+remedy. The model stores them with their source locations: it can be inspected, changed and saved,
+while `make_data` and the functions of the physics raise. Refusals that concern contacts are stored
+separately: they hold only while the flags, at the time of the call, enable contacts. Clashes with
+options are also computed at the time of the call (model/switch/clashes.py); only the locations of
+those present at loading are stored.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -64,10 +64,11 @@ def make_learner(
 
     Args:
       worlds: the worlds of a seed.
-      training: the settings.
-      locations: source locations of the settings.
+      training: the settings; `algorithm` selects the row of `ALGORITHMS`.
+      locations: source locations of the settings, for messages.
 
     Raises:
-      ConfigError: the data of an update cannot be divided; an observation has no such name.
+      ConfigError: the actions of an update cannot be divided into minibatches; an observation has
+        no such name, or the policy would see none.
     """
     return ALGORITHMS[training.algorithm].make(worlds, training, locations)

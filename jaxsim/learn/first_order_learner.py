@@ -53,16 +53,7 @@ class FirstOrderState(struct.PyTreeNode):
 def make_first_order_learner(
     worlds: VectorEnv | Wrapper, training: Training, locations: SettingLocations
 ) -> Learner:
-    """Return SHAC or APG.
-
-    Args:
-      worlds: the worlds of a seed.
-      training: the settings.
-      locations: source locations of the settings.
-
-    Raises:
-      ConfigError: the data of an update cannot be divided; an observation has no such name.
-    """
+    """Return SHAC or APG; see `make_learner` (algorithms.py)."""
     form: APGForm = getattr(training, training.algorithm)
     actions = check_minibatches(vars(form), training, locations)
     env = EpisodeWorlds(worlds)

@@ -28,7 +28,7 @@ networks = require("rejax.networks", "rl")
 
 
 class _WholeBatch:
-    """Makes rejax step all worlds as one batch, instead of batching a single world itself."""
+    """A mixin with which rejax steps all worlds as one batch, instead of batching one world."""
 
     @property
     def vmap_reset(self) -> Any:
@@ -43,7 +43,7 @@ class _WholeBatch:
 
 
 class _SeesPart(_WholeBatch):
-    """Lets actor and critic see parts of an observation: the critic may see privileged entries."""
+    """A mixin with which actor and critic see parts of an observation, which differ."""
 
     @classmethod
     def create_agent(cls, config: Any, env: Any, env_params: Any) -> dict[str, Any]:
@@ -115,16 +115,7 @@ _REJAX_ALGORITHMS = {"ppo": _PPO, "sac": _SAC}
 def make_rejax_learner(
     worlds: VectorEnv | Wrapper, training: Training, locations: SettingLocations
 ) -> Learner:
-    """Return the learner of a training.
-
-    Args:
-      worlds: the worlds of a seed.
-      training: the settings.
-      locations: source locations of the settings.
-
-    Raises:
-      ConfigError: the data of an update cannot be divided; an observation has no such name.
-    """
+    """Return PPO or SAC of rejax; see `make_learner` (algorithms.py)."""
     form = asdict(getattr(training, training.algorithm))
     actions = check_minibatches(form, training, locations)
     initial_std = form.pop("initial_std", None)

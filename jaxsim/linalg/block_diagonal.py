@@ -153,7 +153,7 @@ class BlockDiagonal(MassMatrix):
         return replace(self, blocks=new)
 
     def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
+        """Return A with numbers `[k, *W]` added at constant indices (operator.py)."""
         new = []
         for block, rows in self._each():
             place = np.full((2, self.size), -1)  # index of each row in its block, block of each row

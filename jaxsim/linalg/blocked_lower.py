@@ -137,7 +137,7 @@ class BlockedLower(Symmetric):
         return self.add_entries(place, place, values)
 
     def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, W]` added at constant indices: symmetric, in order."""
+        """Return A with numbers `[k, W]` added at constant indices (operator.py)."""
         new = []
         for step, start in self._starts():
             height = BLOCK_WIDTH * step.shape[1]

@@ -68,7 +68,7 @@ class Dense(MassMatrix):
         return replace(self, matrix=self.matrix + eye * values[:, None])
 
     def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
+        """Return A with numbers `[k, *W]` added at constant indices (operator.py)."""
         place = self.matrix.at[row, column]
         matrix = place.add(values, unique_indices=True, indices_are_sorted=True)
         return replace(self, matrix=matrix)

@@ -1,11 +1,12 @@
 """Gaussian elimination row by row without pivoting, in loops that fused CPU kernels can hold.
 
-Unrolled blocked Cholesky (packed_lower.py) is fast where XLA runs operation by operation, but is
-thousands of operations. In a fused kernel (transforms/cpu_fusion.py) loops are inexpensive, so a
-hundred operations suffice: the program is the same for 6 rows and for 48, and takes two to three
-times the time of the blocked form. Three variants (Golub and Van Loan, Matrix Computations, section
-3.2): `solve_by_rows` for many symmetric matrices, vectorized over worlds; `solve_one_by_rows` for
-one, vectorized over columns; `solve_general` for the nonsymmetric matrices of implicit integrators.
+Unrolled blocked Cholesky (packed_lower.py) is fast where XLA runs operation by operation, but it
+consists of thousands of operations. In a fused kernel (transforms/cpu_fusion.py) loops are
+inexpensive, so a hundred operations suffice: the program is the same for 6 rows and for 48, and
+takes two to three times the time of the blocked form. Three variants (Golub and Van Loan, Matrix
+Computations, section 3.2): `solve_by_rows` for many symmetric matrices, vectorized over worlds;
+`solve_one_by_rows` for one, vectorized over columns; `solve_general` for the nonsymmetric matrices
+of implicit integrators.
 """
 
 import jax
@@ -81,7 +82,7 @@ def solve_one_by_rows(A: Array, b: Array) -> Array:
       x, `[n, k]`.
     """
     n = len(A)
-    place = np.arange(n, dtype=np.int32)
+    index = np.arange(n, dtype=np.int32)
 
     def pivot(row: Array, k: Array) -> Array:  # NaN if A is not positive definite, as in LAPACK
         return jnp.where(row[k] > 0, row[k], jnp.nan)
@@ -90,14 +91,14 @@ def solve_one_by_rows(A: Array, b: Array) -> Array:
         """Subtract multiples of row k from the rows below, of A and of b."""
         A, b = state
         row = A[k]
-        factor = jnp.where(place > k, row / pivot(row, k), 0)[:, None]
+        factor = jnp.where(index > k, row / pivot(row, k), 0)[:, None]
         return A - factor * row[None], b - factor * b[k][None]
 
     def substitute(iteration: Array, b: Array) -> Array:
         """Solve for unknown k, given those behind it."""
         k = n - 1 - iteration
         row = A[k]
-        later = jnp.where(place > k, row, 0)
+        later = jnp.where(index > k, row, 0)
         x = (b[k] - jnp.matmul(later, b, precision=HIGHEST_PRECISION)) / pivot(row, k)
         return lax.dynamic_update_slice_in_dim(b, x[None], k, 0)
 

@@ -31,7 +31,11 @@ class Symmetric:
         raise NotImplementedError
 
     def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, *W]` added at constant indices: symmetric, in order."""
+        """Return A with numbers `[k, *W]` added at constant indices.
+
+        The indices are distinct, sorted by row and then column, and symmetric: entries above the
+        diagonal are given too.
+        """
         raise NotImplementedError(f"{type(self).__name__}.add_entries")
 
     def supports(self, between: ContactBlocks) -> bool:

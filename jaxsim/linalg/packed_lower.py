@@ -86,7 +86,7 @@ class PackedLower(Symmetric):
         return replace(self, panels=new)
 
     def add_entries(self, row: np.ndarray, column: np.ndarray, values: Array) -> Self:
-        """Return A with numbers `[k, W]` added at constant indices: symmetric, in order."""
+        """Return A with numbers `[k, W]` added at constant indices (operator.py)."""
         new = []
         for panel in self.panels:
             height, width, _ = panel.shape

@@ -56,7 +56,11 @@ def expand_includes(root: Node, files: Files, problems: Problems) -> None:
 def _expand(
     node: Node, files: Files, folder: str, depth: int, level: int, problems: Problems
 ) -> None:
-    """Expand below one element, at `depth` in the tree and at include nesting `level`."""
+    """Expand below one element, at `depth` in the tree and at include nesting `level`.
+
+    Elements are visited in document order, with a stack. An included file is expanded by a
+    recursive call.
+    """
     stack = [(node, depth)]
     while stack:
         node, depth = stack.pop()

@@ -11,8 +11,8 @@ from jaxsim.model.record.record import Record
 
 NO_CONTACT_DISTANCE = 1e10  # `dist` of an unused contact slot [m]
 
-_FLEX_FLAGS = ("flex_touches",)  # fields of contacts of flexes
-# fields of contacts that may be passive, without constraint rows
+# Flags of models that have the fields of contacts of flexes, and of passive contacts.
+_FLEX_FLAGS = ("flex_touches",)
 _PASSIVE_FLAGS = ("flex_passive",)
 
 
@@ -21,11 +21,14 @@ class Contact(Record):
 
     In the other slots `dist` is `NO_CONTACT_DISTANCE`, `geom` and `efc_address` are -1, and all
     other values are undefined. A field is None if no contact of the model can use it (adhesion,
-    surface velocity, flex). `force` is None where `contact_forces` can compute it from `qacc`: not
-    with PGS, no-slip iterations, RK4, the discrete integrator or the flag diagexact. `mu` and `H`
-    are None unless `make_data(m, keep=[..., "contact.mu", "contact.H"])` names them. The property
-    `exclude` gives the reason why a contact has no rows: 1, it is in the gap; 3, no dof moves it;
-    4, it is passive; otherwise 0.
+    surface velocity, flex).
+
+    `force` is stored where it does not follow from `qacc`: with PGS, no-slip iterations, RK4, the
+    discrete integrator or the flag diagexact. Otherwise it is None, and
+    `jaxsim.support.contact_forces` computes it. `mu` and `H` are None unless
+    `make_data(m, keep=[..., "contact.mu", "contact.H"])` names them. The property `exclude` is the
+    reason why a contact has no rows: 1, it is in the gap; 3, no dof moves it; 4, it is passive;
+    otherwise 0.
     """
 
     dist = array("ncontact", unit="m", doc="distance between the surfaces; negative: penetration")
@@ -114,12 +117,12 @@ class Contact(Record):
         raise AttributeError(f"Contact has no field {name!r}")
 
 
-# fields of contacts that are kept each by its name
+# Fields of contacts that a Data has only if `keep` names them.
 OPTIONAL_CONTACT_FIELDS = frozenset(
     f"contact.{n}" for n, field in Contact.fields.items() if not field.keep
 )
 
-# values of an unused slot; all others are 0
+# Values of an unused slot; those of all other fields are 0.
 NO_CONTACT = {"dist": NO_CONTACT_DISTANCE, "geom": -1, "efc_address": -1}
 
 

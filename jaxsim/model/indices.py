@@ -3,7 +3,6 @@
 Indices are numpy arrays, known at trace time.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,12 +34,12 @@ def time_indices(model: Any) -> np.ndarray:
 
 def qpos_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Return the indices of joints in `qpos`."""
-    return expand_ranges(s.jnt_qposadr, _width(s, {JointType.FREE: 7, JointType.BALL: 4}), ids)
+    return expand_ranges(s.jnt_qposadr, np.array([JointType(t).nq for t in s.jnt_type], int), ids)
 
 
 def dof_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Return the indices of joints in `qvel`."""
-    return expand_ranges(s.jnt_dofadr, _width(s, {JointType.FREE: 6, JointType.BALL: 3}), ids)
+    return expand_ranges(s.jnt_dofadr, np.array([JointType(t).nv for t in s.jnt_type], int), ids)
 
 
 def ctrl_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
@@ -51,10 +50,6 @@ def ctrl_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
 def sensor_indices(s: Structure, ids: np.ndarray) -> np.ndarray:
     """Return the indices of sensors in `sensordata`."""
     return expand_ranges(s.sensor_adr, s.sensor_dim, ids)
-
-
-def _width(s: Structure, wide: Mapping[JointType, int]) -> np.ndarray:
-    return np.array([wide.get(JointType(t), 1) for t in s.jnt_type], np.int64)
 
 
 def act_indices(s: Structure, ids: np.ndarray) -> np.ndarray:

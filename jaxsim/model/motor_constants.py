@@ -1,7 +1,7 @@
 """Constants of a DC motor from the attributes of `<dcmotor>`: K, R, time constants and bounds.
 
-MJCF gives a motor by data sheet numbers, several of which determine one constant, and one of which
-may determine several: a bound of the current is a bound K i of the torque, an inductance is a time
+MJCF specifies a motor by numbers of its data sheet. They are not independent: K follows from the
+nominal point too, a bound of the current gives a bound K i of the torque, an inductance a time
 constant L / R. MuJoCo's technical note "MuJoCo DC Motor Model" (XML reference: actuator/dcmotor)
 has the equations. The compiler evaluates them with numpy, identification and randomization with
 traced numbers, so that every branch is a `where` of the array module that is passed in.
@@ -21,7 +21,7 @@ MOTOR_ATTRIBUTES: Mapping[str, int] = {
     "damping": 3,
 }
 
-# The numbers of attributes as they are written, padded with zeros.
+# The numbers of attributes as they are written in the file, padded with zeros.
 WrittenAttributes = Mapping[str, Any]
 
 
@@ -35,8 +35,9 @@ class MotorConstants(NamedTuple):
       torque: bound of the torque [N m]; 0: none.
       rate: bound of di/dt [A/s]; 0: none.
       thermal_R, thermal_C: thermal resistance [K/W] and capacitance [J/K].
-      ambient: ambient temperature.
-      tempcoef, reftemp: coefficient of R(T) [1/K] and its reference temperature.
+      ambient: ambient temperature [K, or degrees Celsius].
+      tempcoef, reftemp: coefficient of R(T) [1/K], and its reference temperature in the unit of
+        `ambient`.
     """
 
     K: Any = 0.0
@@ -110,7 +111,7 @@ def _back_emf(xp: Any, R: Any, voltage: Any, stall: Any, speed: Any, drag: Any) 
 
 
 def _inductance(xp: Any, now: MotorConstants, written: WrittenAttributes) -> MotorConstants:
-    """Set the electrical time constant: L / R, or as given."""
+    """Set the electrical time constant: L / R, or the given one if L or R is missing."""
     if "inductance" not in written:
         return now
     henry, tau = written["inductance"]
@@ -128,10 +129,11 @@ def _saturation(xp: Any, now: MotorConstants, written: WrittenAttributes) -> Mot
 
 
 def _thermal(xp: Any, now: MotorConstants, written: WrittenAttributes) -> MotorConstants:
-    """Set thermal resistance and capacitance from two of resistance, capacitance, time constant."""
+    """Set thermal resistance and capacitance from two of them and their time constant R C."""
     if "thermal" not in written:
         return now
     R, C, timeconst, tempcoef, reftemp, ambient = written["thermal"]
+    # The missing one of R and C follows from the time constant.
     by_R, by_C = (timeconst > 0) & (R > 0), (timeconst > 0) & (R <= 0) & (C > 0)
     new = now._replace(
         thermal_R=xp.where(by_C, timeconst / xp.where(by_C, C, 1.0), R),

@@ -1,4 +1,4 @@
-"""Features of a model that the engine does not support; each stage lists its own `refusals`."""
+"""Features of a model that the engine does not support; io/unsupported.py lists the checks."""
 
 from typing import NamedTuple
 

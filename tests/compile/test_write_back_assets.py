@@ -1,4 +1,4 @@
-"""Changed numbers of cameras, skins, materials, height fields and flexes come back as well."""
+"""Changed fields of cameras, skins, materials, height fields and flexes are written to MJCF."""
 
 import re
 
@@ -47,52 +47,52 @@ MODEL = """
     </mujoco>"""
 
 
-def _stretched(value, by=1.1):
+def _scaled(value, by=1.1):
     return (np.asarray(value) * by).astype(np.asarray(value).dtype)
 
 
-def _first(value, change=_stretched):
+def _first(value, change=_scaled):
     new = np.array(value)
     new[0] = change(new[0])
     return new
 
 
-def _turned(value):
+def _rotated(value):
     value = value + np.array([0, 0.1, 0.2, 0.3])
     return value / np.linalg.norm(value, axis=1, keepdims=True)
 
 
 CHANGES = {
     "geom_fluid": lambda v: v * np.array([1] + [2] * 5 + [1] * 6),
-    "geom_surfacevel": _stretched,
+    "geom_surfacevel": _scaled,
     "cam_fovy": _first,
     "cam_sensorsize": lambda v: v * np.float32([1.1, 1.2]),
     "cam_intrinsic": lambda v: v * np.float32([[1], [1.5]]),
-    "hfield_size": _stretched,
+    "hfield_size": _scaled,
     "hfield_data": lambda v: np.float32([1, 0.25, 0.5, 0]),
     "skin_rgba": lambda v: v * np.float32(0.9),
     "skin_inflate": lambda v: v + np.float32(0.1),
-    "skin_vert": _stretched,
-    "skin_texcoord": _stretched,
-    "skin_bonebindpos": _stretched,
-    "skin_bonebindquat": lambda v: _turned(v).astype(np.float32),
+    "skin_vert": _scaled,
+    "skin_texcoord": _scaled,
+    "skin_bonebindpos": _scaled,
+    "skin_bonebindquat": lambda v: _rotated(v).astype(np.float32),
     "skin_bonevertweight": lambda v: np.float32([1, 0.5, 0.5, 1]),
-    "mat_metallic": _stretched,
+    "mat_metallic": _scaled,
     "mat_rgba": lambda v: v * np.float32(0.9),
-    "mat_texrepeat": _stretched,
-    "flex_radius": _stretched,
+    "mat_texrepeat": _scaled,
+    "flex_radius": _scaled,
     "flex_rgba": lambda v: v * np.float32(0.9),
-    "flex_friction": _stretched,
+    "flex_friction": _scaled,
     "flex_solimp": lambda v: v * np.array([1, 1, 2, 1, 1]),
     "flex_damping": lambda v: v + 0.1,
-    "flex_edgedamping": lambda v: _stretched(v, 3),
-    "flex_yield": _stretched,
+    "flex_edgedamping": lambda v: _scaled(v, 3),
+    "flex_yield": _scaled,
     "flex_vert": lambda v: v + np.array([0.01, 0, 0]) * (v != 0),
 }
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_each_field(name):
+def test_changed_field_survives_writing_and_compiling(name):
     before = compile_string(MODEL, assets=FILES)
     value = CHANGES[name](before.fields[name])
     assert not np.array_equal(value, before.fields[name])
@@ -101,7 +101,7 @@ def test_each_field(name):
     np.testing.assert_allclose(after.fields[name], value, rtol=3e-7, atol=1e-15)
 
 
-def test_every_leaf_is_written_or_has_a_reason_not_to_be():
+def test_every_leaf_is_written_or_has_a_reason_not_to_be_written():
     written = _written_fields(run_passes(Spec.from_string(MODEL, files=FILES)))
     leaves = {
         name
@@ -112,7 +112,7 @@ def test_every_leaf_is_written_or_has_a_reason_not_to_be():
     assert written & UNWRITTEN.keys() == set()
 
 
-UNSAYABLE = {
+UNWRITABLE = {
     "cam_fovy": (lambda v: v + 1, r"cam_fovy \(row 1\): with a sensor it follows from its size"),
     "hfield_data": (lambda v: v * np.float32(0.5), "heights are from 0 to 1"),
     "geom_fluid": (lambda v: v * 2, "virtual masses follow from the shape"),
@@ -123,9 +123,9 @@ UNSAYABLE = {
 }
 
 
-@pytest.mark.parametrize("name", UNSAYABLE)
-def test_what_mjcf_cannot_say_is_refused_with_the_reason(name):
-    change, words = UNSAYABLE[name]
+@pytest.mark.parametrize("name", UNWRITABLE)
+def test_change_that_mjcf_cannot_express_is_rejected_with_the_reason(name):
+    change, words = UNWRITABLE[name]
     value = change(compile_string(MODEL, assets=FILES).fields[name])
     with pytest.raises(ValueError, match=words):
         spec_from_tables(Spec.from_string(MODEL, files=FILES), {name: value})
@@ -141,7 +141,7 @@ def test_a_skin_of_a_file_is_written_out_when_it_changes():
     data += np.int32([3, 0, 1, 2]).tobytes() + np.float32([1, 1, 1]).tobytes()
     text = re.sub("<skin.*</skin>", '<skin file="s.skn"/>', MODEL, flags=re.DOTALL)
     files = {**FILES, "s.skn": data}
-    value = _stretched(compile_string(text, assets=files).fields["skin_vert"])
+    value = _scaled(compile_string(text, assets=files).fields["skin_vert"])
     spec = spec_from_tables(Spec.from_string(text, files=files), {"skin_vert": value})
     assert "s.skn" not in spec.to_xml()
     after = compile_string(spec.to_xml(), assets=FILES)

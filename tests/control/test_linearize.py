@@ -1,4 +1,4 @@
-"""The derivative of a step, against MuJoCo's differences; tangent coordinates."""
+"""The derivative of a step equals MuJoCo's finite differences, in tangent coordinates."""
 
 import jax
 import jax.numpy as jnp
@@ -62,7 +62,7 @@ CASES = {
 
 
 def states(m, number, seed=0):
-    """States near the first one, and controls of which one is at its limit."""
+    """Return states near the initial one, with random controls; one control is at its limit."""
     random = np.random.default_rng(seed)
     d = make_data(m)
 
@@ -72,7 +72,7 @@ def states(m, number, seed=0):
     size = 0.05 if m.nq == 7 else 0.5
     dx = size * random.normal(size=(number, 2 * m.nv + m.na))
     if m.nq == 7:
-        dx[:, 2] = 0.0  # the ball stays in the floor
+        dx[:, 2] = 0.0  # the ball still penetrates the floor
     ctrl = random.uniform(-0.9, 0.9, (number, m.nu))
     ctrl[0, 0] = 1.0
     return jax.vmap(one)(jnp.asarray(dx), jnp.asarray(ctrl))
@@ -99,7 +99,7 @@ def test_a_b_c_d_are_those_of_mujoco(case):
             getattr(mjd, name)[:] = getattr(d, name)[k]
         A, B, C, D = (np.zeros(s) for s in ((nx, nx), (nx, nu), (ns, nx), (ns, nu)))
         mujoco.mjd_transitionFD(mj, mjd, 1e-6, 1, A, B, C, D)
-        # one-sided at a limit: the error is the step, not its square
+        # At a control limit the difference is one-sided: its error is of first order in the step.
         rough = {"rtol": 1e-5, "atol": 1e-6} if k == 0 else DIFFERENCE
         np.testing.assert_allclose(ours.A[k], A, **DIFFERENCE)
         np.testing.assert_allclose(ours.B[k], B, **rough)
@@ -110,8 +110,8 @@ def test_a_b_c_d_are_those_of_mujoco(case):
 
 
 @pytest.mark.slow
-def test_runge_kutta_is_as_the_steps_of_mujoco():
-    """`mjd_transitionFD` refuses RK4; central differences of its step."""
+def test_derivative_of_runge_kutta_equals_differences_of_mujocos_step():
+    """Compare with central differences of `mj_step`, as `mjd_transitionFD` rejects RK4."""
     xml = PENDULUM.format(integrator="RK4")
     m = load_model(xml)
     d = world(states(m, 3), 1)
@@ -137,7 +137,7 @@ def test_runge_kutta_is_as_the_steps_of_mujoco():
         np.testing.assert_allclose(np.hstack([A, B])[:, k], expected, **DIFFERENCE)
 
 
-def test_many_states_are_each_alone():
+def test_vmap_equals_a_loop_over_states():
     m = load_model(CASES["euler"])
     d = states(m, 3)
     one = jax.jit(lambda d: linearize(m, d, sensors=True))
@@ -155,7 +155,7 @@ def test_a_control_outside_of_its_limits_moves_nothing():
     assert B[:, 1].any()
 
 
-def test_a_trajectory_of_controls():
+def test_vmap_over_the_controls_of_a_trajectory():
     m = load_model(CASES["euler"])
     d = make_data(m)
     ctrl = jnp.zeros((4, m.nu))
@@ -178,7 +178,7 @@ def test_difference_inverts_moved(case):
     np.testing.assert_allclose(reverse, np.eye(len(dx)), **ROUNDING)
 
 
-def test_arguments_that_do_not_fit():
+def test_arguments_of_wrong_shape_are_rejected():
     m = load_model(CASES["euler"])
     d = make_data(m)
     with pytest.raises(ValueError, match=r"moved: dx: expected shape \(9,\).*2 nv \+ na, got"):

@@ -1,7 +1,7 @@
-"""Typical cases of users: a motor with delay, a robot on its feet, a chaotic motion.
+"""Typical identifications: a motor with delay, a standing robot, a chaotic motion.
 
-MuJoCo C records them with other numbers than the model has, and with noise. The truth is within the
-errors that the fit states, and chi2 is about 1.
+MuJoCo C makes the recordings, with parameters that differ from those of the model, and noise is
+added. The true values are within three reported standard deviations, and chi2 is about 1.
 """
 
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_actuator_delay_is_identified():
     rng = np.random.default_rng(0)
     steps, history = 500, 16
     command = np.repeat(rng.uniform(-1, 1, (steps + history) // 12 + 1), 12)[: steps + history]
-    # what acts in a step is the mean of what has arrived in it: 0.35 of it is one step older
+    # The control of a step is the mean of the commands that arrive in it: 0.35 of the older one.
     acts = 0.35 * command[history - 3 - 1 : -3 - 1] + 0.65 * command[history - 3 : -3]
     sensors = record(mj, acts[:, None])["sensordata"]
     sigma = {"angle": 1e-3, "torque": 0.02}
@@ -81,8 +81,8 @@ def test_fit_of_a_standing_robot_with_contacts():
     mj.dof_damping[6:] = 1.6
     mujoco.mj_setConst(mj, mujoco.MjData(mj))
 
-    # short motions one after another, each from the state that it began in: over longer ones a foot
-    # that lands a step earlier makes the cost rough
+    # Short motions, each from the state where the previous one ended: over longer ones the cost is
+    # rough, because a foot may land a step earlier.
     d = mujoco.MjData(mj)
     mujoco.mj_step(mj, d, 250)
     rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""A changed Spec compiled again, with the state of what is still there: as `mj_recompile`."""
+"""Recompiling a changed Spec keeps the state of the remaining objects, as `mj_recompile` does."""
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +43,7 @@ FIELDS = (
 
 
 def state(m):
-    """A state of MuJoCo in which every number is its own."""
+    """Return a state of MuJoCo whose numbers all differ."""
     d = mujoco.MjData(m)
     chance = np.random.default_rng(0)
     for _ in range(12):
@@ -59,12 +59,12 @@ def state(m):
 
 
 def ours(m, d):
-    """Return the same state here."""
+    """Return the same state as a Data."""
     here = jaxsim.make_data(m)
     return here.replace(**{n: jnp.asarray(getattr(d, n), getattr(here, n).dtype) for n in FIELDS})
 
 
-# the same change of a Spec and of MuJoCo's, in the API of each
+# Each function makes the same change to a Spec and to an MjSpec.
 def add_body(spec, theirs):
     body = spec.at("worldbody").add("body", name="n", pos=[5, 5, 5])
     body.add("joint")

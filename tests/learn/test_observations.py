@@ -12,7 +12,7 @@ from jaxsim.errors import ConfigError
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from jaxsim.learn.run import new_run
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.usefixtures("single_precision"), pytest.mark.filterwarnings("ignore")]
 
 SETTINGS = """\
 task = "learn.tiny:Privileged"
@@ -50,13 +50,6 @@ num_epochs = 1
 hidden = [4]
 critic_hidden = [4]
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def numbers_as_rejax_needs_them():
-    standard, allow = jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow")
-    with jax.enable_x64(False), standard, allow:
-        yield
 
 
 def run(tmp_path, algorithm="ppo", seen=""):

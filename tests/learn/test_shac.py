@@ -5,6 +5,7 @@ import warnings
 import jax
 import numpy as np
 import pytest
+from learn.same_state import assert_same_state
 
 from jaxsim.envs import Env
 from jaxsim.errors import ConfigError
@@ -12,7 +13,7 @@ from jaxsim.errors import ConfigError
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from jaxsim.learn.run import new_run, old_run, train
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.usefixtures("single_precision"), pytest.mark.filterwarnings("ignore")]
 
 SETTINGS = """\
 task = "learn.tiny:Hold"
@@ -36,24 +37,11 @@ hidden = [16]
 """
 
 
-@pytest.fixture(autouse=True, scope="module")
-def single_precision():
-    standard, allow = jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow")
-    with jax.enable_x64(False), standard, allow:
-        yield
-
-
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
     path = tmp_path_factory.mktemp("shac") / "hold.toml"
     path.write_text(SETTINGS)
     return path
-
-
-def numbers(state):
-    leaves = jax.tree.leaves(state)
-    key = jax.dtypes.prng_key
-    return [jax.random.key_data(x) if jax.numpy.issubdtype(x.dtype, key) else x for x in leaves]
 
 
 @pytest.mark.slow
@@ -75,8 +63,7 @@ def test_it_learns_and_goes_on_with_the_same_numbers(settings, tmp_path, algorit
     stopped = old_run(tmp_path / "stopped")
     assert stopped.checkpoints.steps() == [4096]
     train(stopped, tier="optimized")
-    for a, b in zip(numbers(stopped.restore()[1]), numbers(whole.restore()[1]), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_state(stopped.restore()[1], whole.restore()[1])
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from learn.same_state import assert_same_state
 from learn.tiny import Hold
 from tensorboardX.proto.event_pb2 import Event
 
@@ -27,7 +28,7 @@ from jaxsim.learn.evaluate import evaluate
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from jaxsim.learn.run import new_run, old_run, train
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.usefixtures("single_precision"), pytest.mark.filterwarnings("ignore")]
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = """\
@@ -52,13 +53,6 @@ num_minibatches = 2
 num_epochs = 2
 hidden = [8]
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def numbers_as_rejax_needs_them():
-    standard, allow = jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow")
-    with jax.enable_x64(False), standard, allow:
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -102,16 +96,8 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_numbers(whole, settings, fo
     assert without_time(rows) == without_time(whole[1])
     step, state = run.restore()
     assert step == 12_288
-    old = whole[0].restore()[1]
-    for a, b in zip(numbers(state), numbers(old), strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_state(state, whole[0].restore()[1])
     assert [row.seconds for row in rows[::2]] == sorted(row.seconds for row in rows[::2])
-
-
-def numbers(state):
-    key = jax.dtypes.prng_key
-    leaves = jax.tree.leaves(state)
-    return [jax.random.key_data(x) if jnp.issubdtype(x.dtype, key) else x for x in leaves]
 
 
 def test_the_curve(whole, folder):

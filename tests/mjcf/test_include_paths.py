@@ -20,15 +20,15 @@ KINDS = {
 MAIN = '<mujoco>{}<include file="sub/part.xml"/></mujoco>'
 PART = "<mujocoinclude><asset>{}</asset></mujocoinclude>"
 
-# The settings of the main model, the name of the file, and where it lies; "-" is its bare name.
+# The settings of the main model, the name of the file, and where it is; "-" is the bare name.
 PLACES = {
-    "beside the part": ("", "-", ("sub/-",)),
-    "beside the main model": ("", "-", ("-",)),
+    "next to the part": ("", "-", ("sub/-",)),
+    "next to the main model": ("", "-", ("-",)),
     "in both places": ("", "-", ("-", "sub/-")),
     "below the part": ("", "x/-", ("sub/x/-",)),
     "next to the part's folder": ("", "../other/-", ("other/-",)),
     "in meshdir": ('<compiler assetdir="as"/>', "-", ("as/-", "sub/-")),
-    "beside, not in meshdir": ('<compiler assetdir="as"/>', "-", ("sub/-",)),
+    "next to the part, not in meshdir": ('<compiler assetdir="as"/>', "-", ("sub/-",)),
     "meshdir of the part": ('<compiler meshdir="as" texturedir="as"/>', "-", ("sub/as/-",)),
     "stripped": ('<compiler strippath="true"/>', "x/-", ("sub/-",)),
     "nowhere": ("", "-", ()),
@@ -73,7 +73,7 @@ def test_an_included_file_that_includes(tmp_path, there):
     _agree(_write(tmp_path, files | {there: FILES["tetra.obj"]}))
 
 
-def test_a_model_to_attach(tmp_path):
+def test_an_attached_model_is_found_next_to_the_part(tmp_path):
     part = (
         b'<m><asset><model name="m" file="child.xml"/></asset>'
         b'<worldbody><attach model="m" prefix="p_"/></worldbody></m>'
@@ -84,7 +84,7 @@ def test_a_model_to_attach(tmp_path):
     assert compile_file(main).names["body"][1] == "p_near"
 
 
-def test_the_model_can_be_written_beside_the_main_file(tmp_path):
+def test_the_model_can_be_written_next_to_the_main_file(tmp_path):
     text, name, data = KINDS["mesh"]
     files = {"main.xml": MAIN.format("").encode(), "sub/part.xml": PART.format(text.format(name))}
     files = {key: f if isinstance(f, bytes) else f.encode() for key, f in files.items()}

@@ -1,4 +1,4 @@
-"""Shapes of the results of `jaxsim.mjx.math`: of one item, of numbers (1,), and of batches."""
+"""Functions of `jaxsim.mjx.math` return MJX's shapes, for one item and for components."""
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ def test_an_angle_of_shape_one_is_a_number():
 
 
 def test_components_are_along_the_first_axis():
-    """So that arrays of components take many: what `vmap` over the last axis gives."""
+    """Arrays with a batch axis last give the same as `vmap` over the last axis."""
     key = jax.random.PRNGKey(0)
     p, q = jax.random.normal(key, (2, 4, 5))
     many = jax.vmap(math.quat_mul, in_axes=-1, out_axes=-1)(p, q)
@@ -35,6 +35,6 @@ def test_components_are_along_the_first_axis():
     assert jnp.allclose(math.matmul_unroll(a, b), many, atol=1e-6)
 
 
-def test_many_vectors_at_once_are_refused_with_the_way():
+def test_several_vectors_are_rejected_with_the_remedy():
     with pytest.raises(ValueError, match=r"one vector, \(3,\), got \(5, 3\); of many: jax.vmap"):
         math.rotate(jnp.ones((5, 3)), jnp.ones(4))

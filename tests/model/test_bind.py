@@ -1,4 +1,4 @@
-"""Fields of named objects, against MJX's own binding and against slices by hand."""
+"""Fields of named objects, compared with MJX's binding and with slices."""
 
 import jax
 import jax.numpy as jnp
@@ -74,23 +74,22 @@ def _equal(mine, expected) -> None:
 
 
 @pytest.mark.parametrize("kind", LISTS)
-def test_what_is_read_is_what_mjx_reads(kind, ours, theirs):
+def test_fields_equal_those_of_mjx(kind, ours, theirs):
     (m, d), (mx, dx) = ours, theirs
     for chosen in (*LISTS[kind], LISTS[kind][::-1]):
         for name in OF_DATA[kind].split():
             with jax.numpy_dtype_promotion("standard"):
                 expected = getattr(dx.bind(mx, chosen), name)
             found = getattr(d.bind(m, chosen), name)
-            if (
-                not isinstance(chosen, list) or len(chosen) > 1
-            ):  # MJX drops the axis of one in a list
+            # MJX drops the axis of a list of one.
+            if not isinstance(chosen, list) or len(chosen) > 1:
                 assert found.shape == expected.shape
             _equal(found, expected)
         for name in OF_MODEL.get(kind, "").split():
             _equal(getattr(m.bind(chosen), name), getattr(mx.bind(chosen), name))
 
 
-def test_elements_of_our_spec_and_names_say_the_same(ours):
+def test_elements_of_a_spec_and_names_select_the_same_objects(ours):
     m, d = ours
     spec = jaxsim.Spec.from_string(XML)
     for element, name in ((spec["joint", "v"], "joint:v"), (spec["body", "b"], "body:b")):
@@ -160,7 +159,7 @@ def test_fields_of_the_model_are_set_and_differentiated(ours):
         ),
     ],
 )
-def test_what_is_wrong_is_said(call, error, message, ours):
+def test_invalid_names_fields_and_shapes_are_rejected(call, error, message, ours):
     with pytest.raises(error, match=message):
         call(*ours)
 

@@ -1,4 +1,4 @@
-"""States as vectors by MuJoCo's bit flags, parts of them, and worlds of a batch that reset."""
+"""State vectors selected by MuJoCo's bits, copies of parts, and resets of some worlds."""
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ MODEL = """<mujoco><size nuserdata="2"/><worldbody>
 
 
 def pair(seed: int):
+    """Return a model and a random state of MuJoCo, and both as Model and Data."""
     mj = mujoco.MjModel.from_xml_string(MODEL)
     mjd, rng = mujoco.MjData(mj), np.random.default_rng(seed)
     spec = int(State.INTEGRATION)
@@ -29,7 +30,7 @@ def pair(seed: int):
 
 
 @pytest.mark.parametrize("spec", [*State, State.PHYSICS, State.FULLPHYSICS, State.USER])
-def test_every_part_is_mujocos(spec):
+def test_every_part_equals_mujoco(spec):
     mj, mjd, m, d = pair(0)
     theirs = np.zeros(mujoco.mj_stateSize(mj, int(spec)))
     mujoco.mj_getState(mj, mjd, theirs, int(spec))
@@ -37,7 +38,7 @@ def test_every_part_is_mujocos(spec):
     np.testing.assert_array_equal(jaxsim.get_state(m, d, spec), theirs)
 
 
-def test_parts_are_copied_and_taken_out():
+def test_parts_are_copied_and_extracted():
     mj, mjd, m, d = pair(1)
     _, other, _, dst = pair(2)
     spec, part = State.INTEGRATION, State.HISTORY | State.PLASTIC | State.CTRL | State.MOCAP_QUAT
@@ -56,8 +57,8 @@ def test_parts_are_copied_and_taken_out():
         jaxsim.extract_state(m, found[1:], part, State.CTRL)
 
 
-def test_chosen_worlds_begin_anew():
-    """Under jit too; the counters of warnings of the others stay."""
+def test_selected_worlds_are_reset():
+    """Under jit too; the warning counters of the others are kept."""
     _, _, m, d = pair(3)
     worlds = jaxsim.replicate(d.replace(warning=d.warning.at[2].set(5)), 4)
     where = jnp.array([False, True, False, True])

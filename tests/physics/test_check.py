@@ -1,4 +1,4 @@
-"""The checks of a state one by one against MuJoCo's: what is counted, and where a world begins."""
+"""The checks of a state, one by one, count and reset as MuJoCo's do."""
 
 from functools import cache, partial
 
@@ -16,7 +16,7 @@ from jaxsim.model.data import Data
 
 pytestmark = pytest.mark.kernels
 
-# the second body is moved from outside, the third begins with another attitude
+# The second body is moved from outside; the joint of the third has an initial angle.
 XML = """<mujoco><option><flag autoreset="{autoreset}"/></option><size nuserdata="2"/><worldbody>
   <geom type="plane" size="2 2 1"/>
   <body pos="0 0 .099"><freejoint/><geom size=".1"/><site name="s"/></body>
@@ -31,22 +31,22 @@ CHECKS = {
     "qvel": (jaxsim.stages.check_vel, mujoco.mj_checkVel, WarningType.BADQVEL),
     "qacc": (jaxsim.stages.check_acc, mujoco.mj_checkAcc, WarningType.BADQACC),
 }
-BAD = (np.nan, np.inf, -2e10, 9e9)  # the last is not
+VALUES = (np.nan, np.inf, -2e10, 9e9)  # the last one is valid, the others are bad
 jit = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
 @cache
 def scene(autoreset: str):
-    """The model, MuJoCo's states after the forward dynamics, and ours."""
+    """Return the models, MuJoCo's states after the forward dynamics, and the same worlds here."""
     mj = mujoco.MjModel.from_xml_string(XML.format(autoreset=autoreset))
     m = jaxsim.put_model(mj)
-    states = [random_state(mj, seed, spread=0.01) for seed in range(len(BAD))]
+    states = [random_state(mj, seed, spread=0.01) for seed in range(len(VALUES))]
     worlds = stack([inputs(m, s, "all") for s in states])
     return mj, m, states, jit(jax.vmap(jaxsim.forward, (None, 0)))(m, worlds)
 
 
 def fields(d: Data, theirs: mujoco.MjData):
-    """Return the values that both have, by name: ours and MuJoCo's."""
+    """Yield the name, our value and MuJoCo's value of the fields that both have."""
     for name in Data.fields:
         ours, expected = getattr(d, name), getattr(theirs, name, None)
         if not isinstance(ours, jax.Array) or not isinstance(expected, np.ndarray | float | int):
@@ -58,12 +58,12 @@ def fields(d: Data, theirs: mujoco.MjData):
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n != "qacc" else n for n in CHECKS]
 )
-def test_a_bad_world_begins_anew_as_in_mujoco(name):
+def test_bad_world_is_reset_as_in_mujoco(name):
     ours, theirs, kind = CHECKS[name]
     mj, m, states, d = scene("enable")
-    bad = d.replace(**{name: getattr(d, name).at[:, -1].set(jnp.array(BAD))})
+    bad = d.replace(**{name: getattr(d, name).at[:, -1].set(jnp.array(VALUES))})
     found = jit(jax.vmap(ours, (None, 0)))(m, bad)
-    for k, (state, number) in enumerate(zip(states, BAD, strict=True)):
+    for k, (state, number) in enumerate(zip(states, VALUES, strict=True)):
         one, expected = world(found, k), mujoco.MjData(mj)
         mujoco.mj_copyData(expected, mj, state)
         getattr(expected, name)[-1] = number
@@ -71,14 +71,14 @@ def test_a_bad_world_begins_anew_as_in_mujoco(name):
         counts = np.array([w.number for w in expected.warning])
         np.testing.assert_array_equal(one.warning, counts)
         np.testing.assert_array_equal(one.warning_lastinfo, [w.lastinfo for w in expected.warning])
-        assert counts[kind] == (number != BAD[-1])
+        assert counts[kind] == (number != VALUES[-1])
         if not counts[kind]:
             for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(world(bad, k)), strict=True):
                 np.testing.assert_array_equal(a, b)
             continue
         compared = set()
         for field, a, b in fields(one, expected):
-            if field in ASIDE:
+            if field in NOT_COMPARED:
                 continue
             np.testing.assert_allclose(a, b, rtol=0, atol=10 * SOLVER["atol"], err_msg=field)
             compared.add(field)
@@ -86,15 +86,15 @@ def test_a_bad_world_begins_anew_as_in_mujoco(name):
         assert compared >= {"qacc", "sensordata", "eq_active", "qfrc_applied", "ncon"}
 
 
-# diagnostics of the solver; other storage forms; what MuJoCo computes on request
-ASIDE = {
+# Diagnostics of the solver, fields stored in another form, fields that MuJoCo computes on request.
+NOT_COMPARED = {
     *("solver_niter", "warning", "qLD", "M"),
     *("cacc", "cfrc_int", "cfrc_ext", "subtree_linvel", "subtree_angmom", "energy"),
 }
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_without_autoreset_it_is_only_counted(name):
+def test_without_autoreset_a_bad_world_is_only_counted(name):
     ours, theirs, kind = CHECKS[name]
     mj, m, states, d = scene("disable")
     one = world(d, 0)
@@ -110,7 +110,7 @@ def test_without_autoreset_it_is_only_counted(name):
         np.testing.assert_array_equal(a, b)
 
 
-def test_gradients_pass_a_world_that_is_good_and_not_one_that_began_anew():
+def test_gradient_passes_a_valid_world_and_not_a_reset_one():
     _, m, _, d = scene("enable")
     one = world(d, 0)
 

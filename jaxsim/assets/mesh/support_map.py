@@ -28,7 +28,7 @@ made in three steps:
    vertices are in single precision, which is not more accurate than this; lists that are short
    without it are exact.
 
-physics/collision/convex/hull.py looks a direction up in these tables.
+physics/collision/convex/hull/support.py looks a direction up in these tables.
 """
 
 from __future__ import annotations

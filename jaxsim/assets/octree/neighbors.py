@@ -12,20 +12,23 @@ NO_NEIGHBOR = -1  # the neighbor of a cell at the border of the root
 def neighbors(tree: OctreeCells, leaves: np.ndarray) -> np.ndarray:
     """Return the leaf beyond each side of the leaves, (n, 6): low x, high x, low y, ...
 
-    If several smaller leaves lie beyond a side, it is the one just below the side's center.
+    If several smaller leaves are beyond a side, it is the one just below the side's center; at the
+    border of the root it is `NO_NEIGHBOR`.
     """
-    spread, holder = _spread_bits(tree.depth), _leaf_at(tree)
+    spread, leaf_of_cell = _spread_bits(tree.depth), _leaf_at(tree)
+    # Coordinates of the finest cell just below the center of each leaf, as parts of a Morton code.
     low, size = tree.low[leaves].T, tree.size[leaves]
     inside = spread[low + np.maximum(size // 2 - 1, 0)]
     found = np.full((len(leaves), 6), NO_NEIGHBOR)
     for side in range(6):
         axis, upper = divmod(side, 2)
+        # Replace the coordinate along the axis by the one beyond the side, and look the leaf up.
         beyond = low[axis] + (size if upper else -1)
         within = np.flatnonzero((beyond >= 0) & (beyond < len(spread)))
         code = spread[beyond[within]] << axis
         for other in {0, 1, 2} - {axis}:
             code |= inside[other, within] << other
-        found[within, side] = holder[code]
+        found[within, side] = leaf_of_cell[code]
     return found
 
 
@@ -34,10 +37,11 @@ def balance_octree(tree: OctreeCells) -> OctreeCells:
     while True:
         leaves = tree.leaves
         beyond = neighbors(tree, leaves)
+        # Sides across which the levels differ by more than one.
         step = np.where(beyond == NO_NEIGHBOR, 0, tree.level[beyond] - tree.level[leaves, None])
         uneven = np.abs(step) > 1
         own = np.broadcast_to(leaves[:, None], beyond.shape)
-        # each coarse leaf at its first occurrence, in the order of leaves and sides
+        # The coarser leaf of each such pair, once, in the order of leaves and sides.
         coarse = np.where(step > 0, own, beyond)[uneven]
         coarse, first = np.unique(coarse, return_index=True)
         if not len(coarse):

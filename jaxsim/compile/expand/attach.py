@@ -1,6 +1,6 @@
 """Expand `<attach>`: read the attached models, and replace the elements by the attached parts.
 
-Attached keyframes hold numbers for the model in which they were written; once the addresses of
+An attached keyframe has the values of the model in which it was written; once the addresses of
 joints are known, `attach_keys` scatters them over the whole model.
 """
 
@@ -53,6 +53,7 @@ def attach(c: Compilation) -> None:
 
 
 def _attach_own(c: Compilation, attach_element: SpecElement) -> None:
+    """Replace an `<attach>` by a copy of a body or frame of the same model."""
     part = _find_attached_part(c, c.spec, attach_element)
     if part is None:
         return
@@ -63,13 +64,14 @@ def _attach_own(c: Compilation, attach_element: SpecElement) -> None:
         )
         return
     if definition(part) not in names_defined_before(c.spec, attach_element):
-        c.fault(attach_element, f"{part.label} stands after it; move it before the <attach>")
+        c.fault(attach_element, f"{part.label} is defined after it; move it before the <attach>")
         return
     if count_elements(c, attach_element, sum(1 for _ in part.walk())):
         attach_copy(c.spec, attach_element, part, attach_element.get("prefix"))
 
 
 def _attach_other(c: Compilation, attach_element: SpecElement) -> None:
+    """Replace an `<attach>` by another model, or by a body or frame of it."""
     model = _model(c, attach_element)
     child = None if model is None else _read(c, model)
     if child is None:
@@ -86,14 +88,16 @@ def _attach_other(c: Compilation, attach_element: SpecElement) -> None:
 def _find_attached_part(
     c: Compilation, spec: Spec, attach_element: SpecElement
 ) -> SpecElement | None:
-    """Return the body or frame of a model that an `<attach>` names."""
+    """Return the body or frame of a model that an `<attach>` names; None, and a fault, if none."""
     for tag in ("body", "frame"):
         name = attach_element.own(tag)
         if name is not None:
             found = spec.find(tag, name)
             if found is None:
                 c.fault(
-                    attach_element, f"{tag}='{name}' names no {tag} of the model that is attached"
+                    attach_element,
+                    f"{tag}='{name}' names no {tag} of the attached model; correct the name, or "
+                    "attach the whole model without it",
                 )
             return found
     c.fault(
@@ -116,12 +120,13 @@ def _model(c: Compilation, attach_element: SpecElement) -> SpecElement | None:
 
 
 def _read_name(c: Compilation, model: SpecElement) -> AttrValue | None:
+    """Return the name that the file of a `<model>` gives its model."""
     child = _read_spec_once(c, model)
     return None if child is None else child.root.attrs.get("model")
 
 
 def _read_spec_once(c: Compilation, model: SpecElement) -> Spec | None:
-    """Return the model in a file as it is written; read once."""
+    """Return the model of a file before any expansion; each file is read once."""
     known = c.expansion.models
     path = c.spec.path_of(model.get("file"))
     if path not in known:
@@ -154,7 +159,15 @@ def _read(c: Compilation, model: SpecElement) -> Spec | None:
 
 @dataclass(frozen=True)
 class _Vector:
-    """A keyframe vector: its elements, the number of values of each, and their addresses."""
+    """A vector of keyframes, such as qpos, and the elements that it has values of.
+
+    Attributes:
+      attr: attribute of `<key>`.
+      elements: elements of the attached model, in the order of its values.
+      sizes: number of values of each element.
+      addresses: address of each element in the vector of the whole model.
+      rest: vector of the whole model at rest: qpos0, poses of mocap bodies, otherwise 0.
+    """
 
     attr: str
     elements: tuple[SpecElement, ...]
@@ -165,8 +178,10 @@ class _Vector:
 
 @declare_pass(needs="bodies joints align_free actuators", gives="spec")
 def attach_keys(c: Compilation) -> None:
-    """Rewrite the vectors of attached keyframes for the whole model; other values are those at
-    rest."""
+    """Rewrite the vectors of attached keyframes for the whole model.
+
+    Elements outside of the attached model get their values at rest.
+    """
     for key in c.spec.section("keyframe"):
         if key.layout is None:
             continue
@@ -177,6 +192,7 @@ def attach_keys(c: Compilation) -> None:
 
 
 def _vectors(c: Compilation, layout: Layout) -> list[_Vector]:
+    """Return the vectors of a keyframe of an attached model with the given elements."""
     f = c.fields
     kinds = [JointType[(joint.get("type") or "free").upper()] for joint in layout.joints]
     joints: dict[SpecElement, int] = {e: i for i, e in enumerate(c.elements["joint"])}
@@ -217,6 +233,7 @@ def _vectors(c: Compilation, layout: Layout) -> list[_Vector]:
 def _scatter_key_vector(
     c: Compilation, key: SpecElement, vector: _Vector, given: np.ndarray
 ) -> np.ndarray:
+    """Return the vector of the whole model; elements that were deleted are left out."""
     if len(given) != sum(vector.sizes):
         c.fault(key, f"{vector.attr} needs {sum(vector.sizes)} numbers, got {len(given)}")
     full, start = vector.rest.copy(), 0

@@ -63,7 +63,7 @@ def quantity(m: Model, text: str, folder: Path) -> Quantity:
     Args:
       m: the model.
       text: see the docstring of this module.
-      folder: folder of Python files.
+      folder: folder of the optimization file, in which `python:FILE.py` is found.
 
     Raises:
       ValueError: there is no such quantity; suggests the nearest name.
@@ -72,7 +72,7 @@ def quantity(m: Model, text: str, folder: Path) -> Quantity:
     if kind not in QUANTITY_KINDS:
         known = "; there are: " + ", ".join(QUANTITY_KINDS)
         raise ValueError(
-            f"{text!r}: nothing is called {kind!r}{remedy(kind, QUANTITY_KINDS, known)}"
+            f"{text!r}: no quantity is called {kind!r}{remedy(kind, QUANTITY_KINDS, known)}"
         )
     return QUANTITY_KINDS[kind](m, kind, name, folder)
 
@@ -82,13 +82,14 @@ def _difference(value: jax.Array, target: np.ndarray) -> jax.Array:
 
 
 def _state(m: Model, kind: str, name: str, _: Path) -> Quantity:
-    """Return the controls and velocities."""
+    """Return the controls of an actuator, the velocities of a joint, or those of all."""
     find = {"ctrl": ctrl_index, "qvel": dof_index}[kind]
     indices = find(m, name) if name else slice(None)
     return Quantity(lambda m, d: getattr(d, kind)[indices], (), _difference)
 
 
 def _sensor(m: Model, kind: str, name: str, _: Path) -> Quantity:
+    """Return the data of a sensor."""
     indices = sensor_index(m, name)
     return Quantity(lambda m, d: d.sensordata[indices], ("sensordata",), _difference)
 
@@ -127,8 +128,10 @@ def _joint_error(joint: JointType, value: jax.Array, target: np.ndarray) -> jax.
 
 
 def _rotation_from_target(value: jax.Array, target: np.ndarray) -> jax.Array:
-    """Return the rotation vector from the target, in its frame, (3,) [rad]; no target: from the
-    identity."""
+    """Return the rotation vector from the target, in its frame, (3,) [rad].
+
+    A zero quaternion is no target: the rotation is from the identity.
+    """
     size = np.linalg.norm(target)
     unit = target / size if size > 0 else np.array([1.0, 0.0, 0.0, 0.0])
     goal = Quat(*(jnp.asarray(x, value.dtype) for x in unit))
@@ -136,6 +139,7 @@ def _rotation_from_target(value: jax.Array, target: np.ndarray) -> jax.Array:
 
 
 def _angle_quantity(m: Model, kind: str, name: str, _: Path) -> Quantity:
+    """Return the angle of a hinge; the error is zero at the target modulo 2 pi."""
     if m.structure.jnt_type[name2id(m, "joint", name)] != JointType.HINGE:
         raise ValueError(f"angle: joint {name!r} is no hinge; use qpos:{name}")
     place = qpos_index(m, name)
@@ -165,11 +169,12 @@ def _frame_quantity(m: Model, kind: str, name: str, _: Path) -> Quantity:
 
 
 def _python(m: Model, kind: str, name: str, folder: Path) -> Quantity:
+    """Return what a function (m, d) of a file or module computes, as a vector."""
     where, _, function = name.rpartition(":")
     module = _module_of_file(folder / where) if where.endswith(".py") else _module_named(where)
     found = getattr(module, function, None)
     if not callable(found):
-        raise ValueError(f"python: {where} has no function {function!r}")
+        raise ValueError(f"python: {where} has no function {function!r}; define it there")
 
     def read(m: Model, d: Data) -> jax.Array:
         return jnp.atleast_1d(jnp.asarray(found(m, d))).astype(m.qpos0.dtype).reshape(-1)
@@ -186,10 +191,12 @@ def _module_named(name: str) -> Any:
 
 def _module_of_file(path: Path) -> Any:
     if not path.is_file():
-        raise ValueError(f"python: there is no file {path}")
+        raise ValueError(
+            f"python: there is no file {path}; paths are relative to the optimization file"
+        )
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"python: {path} cannot be imported")
+        raise ValueError(f"python: {path} cannot be imported; name a file of Python code")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

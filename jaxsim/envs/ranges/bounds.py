@@ -19,11 +19,18 @@ _NONNEGATIVE_FIELDS = (
 
 
 def check_range(m: Model, p: RangedParameter, form: Form | Range) -> Form | Range:
-    """Return a range after checking that the parameter may have it."""
+    """Return a range after checking that the parameter may have it.
+
+    Raises:
+      ValueError: the parameter has no effect in this model, its kind does not allow the form of the
+        range, or the range contains unphysical values.
+    """
+    # The parameter exists and has an effect.
     if not p.objects:
-        raise ValueError(f"{p.name}: no object has this parameter")
+        raise ValueError(f"{p.name}: no object has this parameter; name one that the model has")
     for numbers in p.own:
         _check_effect(m, p.name, numbers)
+    # The form of the range fits the parameter: rotations, factors of 0, inertias, several numbers.
     if p.turned:
         if not isinstance(form, Range) or form.kind != "shift":
             raise ValueError(f"{p.name}: a rotation is drawn by shift(low, high), in rad")
@@ -59,7 +66,7 @@ def _check_effect(m: Model, name: str, n: Numbers) -> None:
         joint = np.asarray(m.body_jntadr)[
             n.adr if n.field == "body_quat" else _rows_of_numbers(m, n)
         ]
-        kinds = np.append(m.jnt_type, -1)  # of no joint, address -1
+        kinds = np.append(m.jnt_type, -1)  # the last entry: a body without joints, address -1
         if (kinds[joint] == JointType.FREE).all():
             raise ValueError(
                 f"{name}: a body with a free joint is placed by qpos; draw the start in Env.start"
@@ -77,22 +84,25 @@ def _check_bounds(m: Model, p: RangedParameter, form: Form | Range) -> None:
     above = p.field.endswith(_POSITIVE_FIELDS)
     if not above and not p.field.endswith(_NONNEGATIVE_FIELDS):
         return
-    unit = "above 0" if above else "at least 0"
+    expected = "above 0" if above else "at least 0"
     if form.low is None:
         if form.kind == "linear":
-            raise ValueError(f"{p.name}: is {unit}; give bounds, or use log or scale")
+            raise ValueError(f"{p.name}: is {expected}; give bounds, or use log or scale")
         return
     old = [np.asarray(current_value(m, n.field), np.float64).ravel()[n.adr] * n.sign for n in p.own]
-    least = min(float(x.min()) for x in old)
-    low = {"factor": form.low, "shift": least + form.low}.get(form.kind, form.low)
+    # An offset is added to the least number; a factor and a value have the sign of the result.
+    low = form.low + min(float(x.min()) for x in old) if form.kind == "shift" else form.low
     if low < 0 or (above and low == 0):
-        raise ValueError(f"{p.name}: expected {unit}, and the least that may be drawn is {low:g}")
+        raise ValueError(
+            f"{p.name}: expected {expected}, and the least that may be drawn is {low:g}"
+        )
     if p.field == "actuator_delay":
         _check_delay(m, p, form, old)
 
 
 def _check_delay(m: Model, p: RangedParameter, form: Form | Range, old: list[np.ndarray]) -> None:
     """Raise ValueError for a delay that exceeds its history."""
+    # Length of the history, and the largest delay that may be drawn [s].
     held = np.asarray(m.actuator_history)[p.own[0].adr, 0] * float(m.opt.timestep)
     most = {"factor": old[0] * form.high, "shift": old[0] + form.high}.get(
         form.kind, np.full_like(old[0], form.high)

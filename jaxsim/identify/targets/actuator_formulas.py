@@ -4,12 +4,14 @@
     attributes of a DC motor   constants of model/motor_constants.py (motors.py)
     dampratio of a servo       kv = dampratio 2 sqrt(kp m), with m the inertia it drives at qpos0
 
-The formulas are evaluated after all other parameters, the damping ratio last: it depends on kp and,
-through the mass matrix at `qpos0`, on masses, inertias, lengths, armatures and gears. What the
-compiler derives from an attribute of an actuator follows that attribute: a servo whose file gives
-`dampratio` keeps its ratio where its `kp`, `gear`, `armature` or `cranklength` changes, a motor
-whose K follows from `nominal` and `damping` changes K with its damping. Parameters of bodies and
-joints alone leave the damping of servos as it is, as `set_const` does.
+A formula field is such a parameter of all actuators under a name that no model has
+(actuators.py:FORMULA_FIELDS). The formulas are evaluated after all other parameters, the damping
+ratio last: it depends on kp and, through the mass matrix at `qpos0`, on masses, inertias, lengths,
+armatures and gears. What the compiler derives from an attribute of an actuator follows that
+attribute: a servo whose file gives `dampratio` keeps its ratio where its `kp`, `gear`, `armature`
+or `cranklength` changes, a motor whose K follows from `nominal` and `damping` changes K with its
+damping. Parameters of bodies and joints alone leave the damping of servos as it is, as `set_const`
+does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +32,7 @@ from jaxsim.physics.constants.set_const import reference_mobility
 
 # Parameters of an actuator on which the damping of a given ratio depends.
 _RATIO_DEPENDS_ON = ("kp", "gear", "armature", "cranklength")
-_RATIO_SLOT = 2  # of kv in the bias
+_RATIO_SLOT = 2  # index of kv, negated, in actuator_biasprm
 _REAL_FIELDS = {RATIO_FIELD: (BIAS,), DIAMETER_FIELD: (GAIN,)}
 _MOTOR_FIELDS = (GAIN, "actuator_dynprm", "actuator_forcerange")
 
@@ -43,9 +45,10 @@ class ActuatorFormulas:
     """Formulas of the actuators that some parameters change.
 
     Attributes:
-      start: values of the fields of formulas in the model, by name.
+      start: values of the formula fields in the model, by name.
       diameters: cylinders whose diameter is set, ids.
-      driven: for each motor what its file gives, and the attributes that are set.
+      driven: by id of each motor, its attributes in the file, and the names of those that
+        parameters set.
       ratios: servos whose damping follows from its ratio, ids.
     """
 
@@ -55,16 +58,17 @@ class ActuatorFormulas:
     ratios: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
 
     def initial(self, dtype: Any) -> dict[str, jax.Array]:
-        """Return the fields of formulas before any parameter changes them."""
+        """Return the formula fields before any parameter changes them."""
         return {name: jnp.asarray(value, dtype) for name, value in self.start.items()}
 
     def evaluate(self, m: Model, changed: Mapping[str, Any]) -> dict[str, Any]:
-        """Return changed fields of the model; those of formulas are replaced by what they give.
+        """Return changed fields of the model, computed from changed fields and formula fields.
 
         Args:
           m: the model, with sizes and densities changed.
-          changed: changed fields by name, those of formulas included.
+          changed: changed fields and formula fields, by name.
         """
+        # Separate formula fields; then diameters, motors, and damping ratios last.
         given = {n: v for n, v in changed.items() if n in actuators.FORMULA_FIELDS}
         found = {n: v for n, v in changed.items() if n not in given}
         if self.diameters.size:
@@ -93,15 +97,16 @@ def actuator_formulas(m: Model, parameters: Iterable[NamedEntries]) -> ActuatorF
 
     Args:
       m: the model, with known numbers.
-      parameters: what each parameter sets.
+      parameters: kind and field of each parameter, and the entries that it sets.
     """
     parameters = [(k, n, [(f, np.asarray(a)) for f, a in e]) for k, n, e in parameters]
-    entries = [entry for _, _, of in parameters for entry in of]
+    # Actuators whose entries of each formula field are set.
     owners: dict[str, set[int]] = {}
-    for name, adr in entries:
+    for name, adr in (entry for _, _, entries in parameters for entry in entries):
         if name in actuators.FORMULA_FIELDS:
-            of = adr // actuators.FORMULA_FIELDS[name]
-            owners.setdefault(name, set()).update(map(int, of))
+            ids = adr // actuators.FORMULA_FIELDS[name]
+            owners.setdefault(name, set()).update(map(int, ids))
+    # Add servos and motors whose derived constants follow from other parameters.
     ratios = owners.get(RATIO_FIELD, set()) | _following_ratios(m, parameters)
     driven: dict[int, list[str]] = {i: [] for i in _following_motors(m, parameters)}
     for name in motors.MOTOR_PARAMETERS:
@@ -117,7 +122,7 @@ def actuator_formulas(m: Model, parameters: Iterable[NamedEntries]) -> ActuatorF
 
 
 def formula_values(m: Model, name: str) -> np.ndarray:
-    """Return the numbers of a field of formulas in a model, (nactuator,) or (nactuator, count).
+    """Return the numbers of a formula field in a model, (nactuator,) or (nactuator, count).
 
     Entries of actuators that have no such parameter are 0.
     """
@@ -137,9 +142,10 @@ def formula_values(m: Model, name: str) -> np.ndarray:
 
 
 def driven_mass(m: Model) -> jax.Array:
-    """Return the inertia that each actuator drives at `qpos0`, (nactuator,).
+    """Return the inertia that each actuator drives at `qpos0`, (nactuator,) [kg or kg m^2].
 
-    1 / mass is the mean of J M^-1 J^T over the force outputs; without mobility it is 0.
+    Its inverse, the mobility, is the mean of J M^-1 J^T over the outputs of the actuator; where no
+    dof moves the outputs, the inertia is returned as 0.
     """
     of_outputs, count = reference_mobility(m), len(m.actuator_outnum)
     sums = jax.ops.segment_sum(of_outputs, np.repeat(np.arange(count), m.actuator_outnum), count)
@@ -174,7 +180,7 @@ def entries_set(name: str, adr: int) -> Iterable[tuple[str, int, str]]:
 
 
 def real_fields(name: str) -> tuple[str, ...]:
-    """Return the fields of the model that a field of formulas sets; others set themselves."""
+    """Return the fields of the model that a formula field sets; other fields set themselves."""
     if name not in actuators.FORMULA_FIELDS:
         return (name,)
     return _REAL_FIELDS.get(name, _MOTOR_FIELDS)
@@ -186,21 +192,28 @@ def _following_ratios(m: Model, parameters: list) -> set[int]:
     given = {i for i, origin in enumerate(table) if origin == DAMPING_RATIO}
     if not given:
         return set()
-    changed = {i for of in _owners(m, parameters, _RATIO_DEPENDS_ON) for i in of}
-    own = {int(a) // 10 for _, _, of in parameters for n, at in of if n == BIAS
-           for a in at if a % 10 == _RATIO_SLOT}  # fmt: skip
-    return given & changed - own
+    changed = {i for ids in _owners(m, parameters, _RATIO_DEPENDS_ON) for i in ids}
+    # A parameter that sets kv itself takes precedence.
+    set_kv: set[int] = set()
+    for _, _, entries in parameters:
+        for name, adr in entries:
+            if name == BIAS:
+                set_kv.update((adr[adr % 10 == _RATIO_SLOT] // 10).ravel().tolist())
+    return given & changed - set_kv
 
 
 def _following_motors(m: Model, parameters: list) -> set[int]:
     """Return the motors whose K follows from their damping, where that changes."""
-    found = {i for of in _owners(m, parameters, ("damping",)) for i in of}
+    found = {i for ids in _owners(m, parameters, ("damping",)) for i in ids}
     found = {i for i in found if m.actuator_gaintype[i] == GainType.DCMOTOR}
     return {i for i in found if motors.origin_of(m, i).find_attribute("damping") is not None}
 
 
 def _owners(m: Model, parameters: list, names: tuple[str, ...]) -> Iterable[set[int]]:
-    """Yield the actuators of which parameters with these names set a number."""
+    """Yield, for each field that parameters with these names set, the actuators concerned.
+
+    Rows of `actuator_gear` are outputs, rows of all other fields are actuators.
+    """
     owner_of_output = np.repeat(np.arange(len(m.actuator_outnum)), m.actuator_outnum)
     for kind, name, entries in parameters:
         if kind == "actuator" and name in names:

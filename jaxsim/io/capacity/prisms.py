@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxsim.enums import GeomType
-from jaxsim.physics.collision.convex.hull import collidable_geoms
+from jaxsim.physics.collision.convex.hull.tables import collidable_geoms
 
 _ELEMENT_STRETCH = 1.25  # stretch of elements that the capacity allows for
 _SHAPES_WITHOUT_PRISMS = (GeomType.PLANE, GeomType.HFIELD, GeomType.SDF)

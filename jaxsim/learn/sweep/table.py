@@ -2,8 +2,8 @@
 
     point,seed,ppo.learning_rate,state,step,score,sd,best,seconds,folder,note
 
-Nothing else records what a sweep has done: any process can write the table, on any machine that
-sees the folders.
+Nothing else records what a sweep has done: any process can write the table, on any machine with
+access to the folders.
 """
 
 import csv
@@ -70,6 +70,7 @@ def read_row(point: Point) -> Row:
         return Row(point, state, note=note or str(error))
     if not curve:
         return Row(point, state, note=note)
+    # Statistics of the last evaluation over the seeds.
     last = [row for row in curve if row.step == curve[-1].step]
     scores = np.array([row.score for row in last])
     numbers = float(scores.mean()), float(scores.std()), float(scores.max())
@@ -117,5 +118,5 @@ def format_table(rows: Sequence[Row]) -> str:
 
 
 def format_number(x: float) -> str:
-    """Return a number with four digits, or nothing for NaN."""
+    """Return a number with four digits; an empty string for NaN."""
     return "" if math.isnan(x) else f"{x:.4g}"

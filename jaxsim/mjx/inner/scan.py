@@ -25,7 +25,6 @@ _COUNT_OF_LETTER = {
     "s": "nsite",
 }
 _COUNT_OF_LETTER |= {"c": "ncam"}
-_QPOS_WIDTH = {JointType.FREE: 7, JointType.BALL: 4}  # length of qpos; that of other joints is 1
 _SINGLE_ROW_LETTERS = {"j": "b", "u": "uaj", "c": "c"}  # letters of which an object has one row
 Rows = dict[str, np.ndarray]  # rows of one object, by letter
 
@@ -146,7 +145,7 @@ def flat(
 def _rows_of_body(m: Model, i: int) -> Rows:
     joints = np.flatnonzero(m.jnt_bodyid == i)
     first = m.jnt_qposadr[joints]
-    width = [_QPOS_WIDTH.get(JointType(t), 1) for t in m.jnt_type[joints]]
+    width = [JointType(t).nq for t in m.jnt_type[joints]]
     q = [np.arange(a, a + n) for a, n in zip(first, width, strict=True)]
     return {
         "b": np.array(i),
@@ -163,7 +162,7 @@ def _rows_of_actuator(m: Model, i: int) -> Rows:
     none = np.array([-1])
     q = none
     if of_joint:
-        width = _QPOS_WIDTH.get(JointType(int(m.jnt_type[joint])), 1)
+        width = JointType(int(m.jnt_type[joint])).nq
         q = m.jnt_qposadr[joint] + np.arange(width)
     return {
         "u": np.array(i),

@@ -12,7 +12,6 @@ import numpy as np
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
 from jaxsim.model.describe.lines import (
-    DOF_AXES,
     dof_labels,
     format_number,
     format_numbers,
@@ -71,15 +70,12 @@ def _joints(m: Model, d: Data) -> list[str]:
     for j in range(m.njnt):
         kind = JointType(int(m.jnt_type[j]))
         q, v = m.jnt_qposadr[j], m.jnt_dofadr[j]
-        qpos, qvel = d.qpos[q : q + _QPOS_WIDTHS[kind]], d.qvel[v : v + len(DOF_AXES[kind])]
+        qpos, qvel = d.qpos[q : q + kind.nq], d.qvel[v : v + kind.nv]
         name = name_of(m, "joint", j)
         lines.append(
             f"{name:20} {kind.name.lower():5} {format_numbers(qpos)} | {format_numbers(qvel)}"
         )
     return truncate_lines(["name, type, qpos | qvel", *lines]) if lines else []
-
-
-_QPOS_WIDTHS = {JointType.FREE: 7, JointType.BALL: 4, JointType.SLIDE: 1, JointType.HINGE: 1}
 
 
 def _mocap(m: Model, d: Data) -> list[str]:

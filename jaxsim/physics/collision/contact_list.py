@@ -34,7 +34,7 @@ def list_contacts(m: Model, d: Data, found: CollisionResult) -> Contact:
     `efc_address` is 0 for contacts with rows, else -1; the row addresses are set later
     (constraint/make.py).
     """
-    c, places = found.contacts, d.contact.dist.shape[0]
+    c, capacity = found.contacts, d.contact.dist.shape[0]
 
     def broadcast(a):
         return jnp.broadcast_to(a, c.dist.shape)
@@ -70,9 +70,9 @@ def list_contacts(m: Model, d: Data, found: CollisionResult) -> Contact:
         slope = c.friction[0] / jnp.sqrt(m.opt.impratio)
         values["mu"] = broadcast(jnp.where(c.active & (c.dim > 1), slope, 0))
     # Compact the existing contacts to the front.
-    if not found.packed or len(c.dist) != places:
-        values = _compact_existing(values, c.exists, places)
-    for name in ("force", "H"):  # set by the solver
+    if not found.packed or len(c.dist) != capacity:
+        values = _compact_existing(values, c.exists, capacity)
+    for name in ("force", "H"):  # zero until the solver sets them
         if (old := getattr(d.contact, name)) is not None:
             values[name] = jnp.zeros_like(old)
     return d.contact.replace(**values)
@@ -95,7 +95,7 @@ def order_contact_forces(d: Data, force: list) -> Array:
 
     Args:
       d: data with the list, and the contacts from which it was made.
-      force: over the basis, `[n, *W]` each.
+      force: components over the basis, `[n, *W]` each.
     """
     return gather_listed(d, [*force, *[jnp.zeros_like(force[0])] * (6 - len(force))])
 
@@ -104,23 +104,23 @@ def gather_listed(d: Data, parts: list) -> Array:
     """Return values of contacts in the order of the list, zero past its end, `[ncontact, k, *W]`.
 
     Args:
-      d: data with the list, and the contacts that it was made of.
-      parts: k of each contact, `[n, *W]` each.
+      d: data with the list, and the contacts from which it was made.
+      parts: the k values of each contact, `[n, *W]` each.
     """
-    c, places = d.found.contacts, d.contact.dist.shape[0]
+    c, capacity = d.found.contacts, d.contact.dist.shape[0]
     values = jnp.stack([jnp.where(c.exists, a, 0) for a in parts], axis=1)
-    if d.found.packed and len(c.dist) == places:
+    if d.found.packed and len(c.dist) == capacity:
         return values
     # The compaction of `list_contacts`.
-    index, number = compact_true(c.exists, np.arange(len(c.exists)), places)
-    filled = column(np.arange(places, dtype=np.int32), number) < number
+    index, number = compact_true(c.exists, np.arange(len(c.exists)), capacity)
+    filled = column(np.arange(capacity, dtype=np.int32), number) < number
     return jnp.where(filled[:, None], gather_world_items(values, index), 0)
 
 
-def _compact_existing(values: dict, exists: Array, places: int) -> dict:
+def _compact_existing(values: dict, exists: Array, capacity: int) -> dict:
     """Compact the values of existing contacts to the capacity."""
-    index, number = compact_true(exists, np.arange(len(exists)), places)
-    filled = column(np.arange(places, dtype=np.int32), number) < number
+    index, number = compact_true(exists, np.arange(len(exists)), capacity)
+    filled = column(np.arange(capacity, dtype=np.int32), number) < number
     moved = gather_world_items(values, index)
     ids = {name: moved[name] for name in ("geom", "flex", "elem", "vert") if name in moved}
     return moved | {
@@ -143,10 +143,10 @@ def gather_world_items(x: PyTree, index: Array) -> PyTree:
 
 
 def contacts_of(m: Model, d: Data) -> Contacts | None:
-    """Return the contacts that belong to the results in `d`, of this step or of its list.
+    """Return the contacts that belong to the results in `d`: of this step, or of the list.
 
     Returns:
-      None for a model that cannot have any, and if all trees are asleep.
+      The contacts; None for a model that cannot have any, and if all trees are asleep.
 
     Raises:
       ValueError: a standalone stage or query got a Data that does not carry the list.
@@ -192,7 +192,7 @@ def contacts_from_list(m: Model, contact: Contact) -> Contacts:
     body = first.look_up(m.geom_bodyid), second.look_up(m.geom_bodyid)
     exists, item = contact.geom[:, 0] >= 0, None
     if collision_layout(m).flex_groups:
-        exists, item, (first, second), body = _soft_ids(m, contact)
+        exists, item, (first, second), body = _flex_sides(m, contact)
     adhesion = contact.adhesion if sticky else None
     contacts = Contacts(
         dist=contact.dist,
@@ -216,14 +216,17 @@ def contacts_from_list(m: Model, contact: Contact) -> Contacts:
     return contacts if item is None else set_contact_bodies(m, contacts)
 
 
-def _soft_ids(m: Model, contact: Contact) -> tuple:
-    """Return existence, items, geoms and bodies of both sides of contacts with flexes."""
+def _flex_sides(m: Model, contact: Contact) -> tuple:
+    """Return existence, items, geoms and bodies of both sides of contacts with flexes.
+
+    An item is an element or a vertex of a flex (flex/item.py).
+    """
     if contact.flex is None:
         raise ValueError("d.contact: made for a model without contacts of flexes; use make_data(m)")
     item, geom, body = [], [], []
     none = no_item(m.structure)
     first_elem, first_vert = np.append(m.flex_elemadr, 0), np.append(m.flex_vertadr, 0)
-    of_geom = np.append(m.geom_bodyid, 0)
+    body_of_geom = np.append(m.geom_bodyid, 0)
     for k in range(2):
         flex, elem, vert, own = (
             a[:, k] for a in (contact.flex, contact.elem, contact.vert, contact.geom)
@@ -235,15 +238,14 @@ def _soft_ids(m: Model, contact: Contact) -> tuple:
         number = jnp.where(elem >= 0, as_elem, as_vert)
         item.append(TracedIds(jnp.where(flex < 0, none, number)))
         geom.append(TracedIds(own))
-        body.append(TracedIds(jnp.where(own < 0, m.ngeom, own)).look_up(of_geom))
+        body.append(TracedIds(jnp.where(own < 0, m.ngeom, own)).look_up(body_of_geom))
     exists = (contact.geom[:, 0] >= 0) | (contact.flex[:, 0] >= 0)
     return exists, tuple(item), tuple(geom), tuple(body)
 
 
 def _may_touch(m: Model) -> bool:
     """Return whether a model can have contacts."""
-    plan = collision_layout(m)
-    return not plan.empty
+    return not collision_layout(m).empty
 
 
 def _columns(a: Array) -> tuple[Array, ...]:

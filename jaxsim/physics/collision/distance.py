@@ -31,7 +31,8 @@ from jaxsim.model.model import Model
 from jaxsim.model.structure import Structure
 from jaxsim.physics.collision.convex.convex import convex_convex, lowest_point_over_plane
 from jaxsim.physics.collision.convex.hfield import hfield_convex
-from jaxsim.physics.collision.convex.hull import Hulls, geoms_without_hull, hulls
+from jaxsim.physics.collision.convex.hull.hulls import Hulls, hulls
+from jaxsim.physics.collision.convex.hull.tables import geoms_without_hull
 from jaxsim.physics.collision.convex.plane_mesh import plane_mesh
 from jaxsim.physics.collision.convex.prisms import hfield_tables, max_prism_contacts
 from jaxsim.physics.collision.convex.solid import CONVEX_TYPES, Assets, assets_of

@@ -23,7 +23,7 @@ from jaxsim.physics.collision.candidates.broadphase import may_collide
 from jaxsim.physics.collision.candidates.plan import CollisionLayout, PairGroup
 from jaxsim.physics.collision.compact import compact_true
 from jaxsim.physics.collision.contact_ids import IdArray, StaticIds, TracedIds
-from jaxsim.physics.collision.convex.hull import Hulls
+from jaxsim.physics.collision.convex.hull.hulls import Hulls
 from jaxsim.physics.collision.convex.solid import Assets
 from jaxsim.physics.collision.shape import (
     CandidatePoints,

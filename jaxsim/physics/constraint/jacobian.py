@@ -48,16 +48,16 @@ class DofJacobian:
 
     def dense(self, nv: int) -> Array:
         """Return the matrix `[n, nv, *W]`."""
-        place = jnp.asarray(column(np.eye(nv)[list(self.dof)], self.sign))
-        return place * self.sign[:, None]
+        one_hot = jnp.asarray(column(np.eye(nv)[list(self.dof)], self.sign))
+        return one_hot * self.sign[:, None]
 
     def _to_dofs(self, a: Array, nv: int) -> Array:
         """Sum one value per row onto its dof (a dof may have several rows)."""
         if self.dof == tuple(range(nv)):
             return a
-        place = np.zeros((nv, len(self.dof)))
-        place[self.dof, np.arange(len(self.dof))] = 1
-        return weighted_sum(place, a)
+        incidence = np.zeros((nv, len(self.dof)))
+        incidence[self.dof, np.arange(len(self.dof))] = 1
+        return weighted_sum(incidence, a)
 
 
 @node("dofs")
@@ -90,16 +90,16 @@ class SparseJacobian:
 
     def add_gram(self, H: AnySymmetric, weight: Array) -> AnySymmetric:
         """Return H + J' W J, a k x k block for each row."""
-        # k x k products per row, at pairs of dofs.
+        # k x k products per row; `at` is the address row * nv + column of each in H.
         table = self._table
         nv, (n, k) = H.size, table.shape
         at = (table[:, :, None] * nv + table[:, None]).ravel()
         block = self.entries[:, :, None] * (weight[:, None] * self.entries)[:, None]
         flat = block.reshape(n * k * k, *block.shape[3:])
         # Sum the entries of blocks at equal positions.
-        place, owner = np.unique(at, return_inverse=True)
-        sums = sum_groups(flat, group_table(owner.ravel(), len(place)))
-        return H.add_entries(place // nv, place % nv, sums)
+        address, group = np.unique(at, return_inverse=True)
+        sums = sum_groups(flat, group_table(group.ravel(), len(address)))
+        return H.add_entries(address // nv, address % nv, sums)
 
     def dense(self, nv: int) -> Array:
         """Return the matrix `[n, nv, *W]`."""
@@ -110,7 +110,7 @@ class SparseJacobian:
 
 @node()
 class DenseJacobian:
-    """Rows with a dense matrix `[n, nv, *W]`: equalities, tendons, limits of balls."""
+    """Rows with a dense matrix `[n, nv, *W]`: equalities, tendons, ball limits."""
 
     matrix: jax.Array
 

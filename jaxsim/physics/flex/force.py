@@ -26,9 +26,12 @@ _FORCE_LAWS = (stretch_forces, bend_forces, rod_forces, cell_forces, wall_forces
 
 
 class Forces(NamedTuple):
-    """Generalized forces `[nv, *W]`, or 0, and the frames of rods computed on the way, or None.
+    """Generalized forces of flexes.
 
-    `whole` is the sum of springs and dampers.
+    Attributes:
+      spring, damper: forces of springs and of dampers, `[nv, *W]` [N or N m]; 0: none.
+      whole: their sum.
+      frames: frames of the rods, which the twist needs and other stages read; None without rods.
     """
 
     spring: Array | float = 0.0
@@ -48,7 +51,7 @@ def flex_forces(m: Model, d: Data) -> Forces:
     state = FlexPointState(
         xpos, velocity, element_rotations(m, lattice_elements(m), xpos), d.plastic
     )
-    # Evaluate all laws, and map their forces to the dofs.
+    # Evaluate all laws.
     point_forces = [push for law in _FORCE_LAWS for push in law(m, state)]
     twisted = twist_forces(m, d, state)
     if twisted is not None:
@@ -60,7 +63,7 @@ def flex_forces(m: Model, d: Data) -> Forces:
     if twisted is not None:
         spring, damper = spring + twisted.spring, damper + twisted.damper
         whole = whole + (twisted.spring + twisted.damper)
-    # Disable flags of springs and dampers.
+    # Omit springs or dampers that a flag disables.
     frames, off = None if twisted is None else twisted.frames, m.opt.disableflags
     if off & DisableBit.SPRING:
         return Forces(0.0, damper, damper, frames)

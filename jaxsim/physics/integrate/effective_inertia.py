@@ -61,6 +61,7 @@ class EffectiveInertia(NamedTuple):
         return out if self.own is None else self._with_rows(out, apply, acc)
 
     def _with_rows(self, out: Array, function: Callable, x: Array) -> Array:
+        """Replace the rows of free bodies in `out` by `function(blocks, x)`."""
         assert self.dofs is not None  # they come with `own`
         own = gather_static(x, self.dofs.ravel()).reshape(*self.dofs.shape, *x.shape[1:])
         return replace_items(out, self.dofs[0], list(function(self.own, own)))
@@ -90,30 +91,33 @@ def _dof_damping(m: Model, d: Data) -> EffectiveInertia | None:
 
 
 def _implicitfast_inertia(m: Model, d: Data) -> EffectiveInertia:
-    """Build implicitfast's: passive and actuator forces, symmetrized; free bodies as in implicit.
+    """Build the effective inertia of implicitfast: passive and actuator forces, symmetrized.
 
-    A spinning free body would gain energy if its gyroscopic force were explicit.
+    Free bodies have the blocks of the integrator implicit: they would gain energy if their
+    gyroscopic force were explicit.
     """
-    D = -m.opt.timestep[None] * smooth_derivative(m, d)
+    hD = -m.opt.timestep[None] * smooth_derivative(m, d)
     matrix: MassMatrix
     if d.inertia is not None and is_diagonal(m):
         # Diagonal D keeps the sparsity of M.
         matrix = d.inertia.add_diagonal(m.opt.timestep * damping_rate(m, d))
     else:
         # Symmetrized derivative, as in MuJoCo.
-        matrix = Dense(d.M + 0.5 * (D + D.swapaxes(0, 1)))
+        matrix = Dense(d.M + 0.5 * (hD + hD.swapaxes(0, 1)))
     # Free bodies: full derivative in their 6 x 6 blocks.
     dofs = free_body_dofs(m)
     if not dofs.size:
         return EffectiveInertia(matrix)
-    own = free_body_blocks(d.M + D, dofs) + m.opt.timestep[None, None] * bias_derivative(m, d, dofs)
+    own = free_body_blocks(d.M + hD, dofs) + m.opt.timestep[None, None] * bias_derivative(
+        m, d, dofs
+    )
     return EffectiveInertia(matrix, dofs, own)
 
 
 def _implicit_inertia(m: Model, d: Data) -> EffectiveInertia:
-    """Build implicit's: passive, actuator and bias forces, not symmetric."""
-    D = smooth_derivative(m, d) - bias_derivative(m, d, np.arange(m.nv))
-    return EffectiveInertia(General(d.M - m.opt.timestep[None] * D))
+    """Build the effective inertia of implicit: passive, actuator and bias forces, not symmetric."""
+    minus_D = smooth_derivative(m, d) - bias_derivative(m, d, np.arange(m.nv))
+    return EffectiveInertia(General(d.M - m.opt.timestep[None] * minus_D))
 
 
 _IMPLICIT_INERTIAS = {

@@ -190,6 +190,7 @@ def _integrator_systems(m: Model, d: Data) -> list[LinearSystem]:
 
 
 def _general(name: str, equation: str, size: int, reason: str) -> LinearSystem:
+    """Describe a system whose matrix is not symmetric."""
     method = "Gauss-Jordan elimination, from the leaves to the root"
     return LinearSystem(name, equation, size, (size,), "General", (method,), reason)
 
@@ -201,7 +202,14 @@ def _system(
     choice: Choice[Form],
     like: jax.Array,
 ) -> LinearSystem:
-    """Describe a system: the blocks of its matrix, and how each is factorized."""
+    """Describe a system: the blocks of its matrix, and how each is factorized.
+
+    Args:
+      name, equation: see `LinearSystem`.
+      of: the matrix, or the problem with its Hessian.
+      choice: form of the matrix, with the reason.
+      like: a vector of the system, `[n, *W]`.
+    """
     worlds = like.shape[1:]
     sizes: tuple[int, ...] = (len(like),)
     if choice.form in (Form.DENSE, Form.BLOCK_DIAGONAL):

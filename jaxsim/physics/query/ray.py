@@ -1,4 +1,4 @@
-"""Ray casts from the configuration alone; MuJoCo's `mj_ray` and `mj_multiRay`."""
+"""Ray casts that depend on the configuration alone; `mj_ray` and `mj_multiRay` in MuJoCo."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class RayHit(NamedTuple):
 
     Attributes:
       dist: distance, in lengths of the ray's vector; -1: no hit.
-      geomid: the geom hit; -1: none.
+      geomid: id of the geom that is hit; -1: none.
       normal: outward normal of the surface, in the world; zero without a hit.
     """
 
@@ -118,7 +118,7 @@ def multi_ray(
             shape = "(3,)" if rank == 1 else "(n, 3)"
             raise ValueError(
                 f"multi_ray: {name}: expected shape {shape}, got {np.shape(value)}; "
-                "jaxsim.support.ray takes any of both"
+                "jaxsim.support.ray takes one or several of both"
             )
     return _check_and_cast("multi_ray", m, d, pnt, vec, geomgroup, flg_static, bodyexclude, cutoff)
 
@@ -136,7 +136,7 @@ def _check_and_cast(
 ) -> RayHit:
     """Check the arguments and cast one or many rays."""
     pnt, vec, single = parse_rays(name, m, d, pnt, vec)
-    bodyexclude = jnp.asarray(_ids(m, bodyexclude))
+    bodyexclude = jnp.asarray(_body_ids(m, bodyexclude))
     if bodyexclude.ndim != 1:  # several bodies
         check_array(name, m, "bodyexclude", bodyexclude)
     elif not jnp.issubdtype(bodyexclude.dtype, np.integer):
@@ -149,12 +149,14 @@ def _check_and_cast(
         others.append(jnp.asarray(cutoff, m.qpos0.dtype))
     others = [to_items(x, m.qpos0.dtype) for x in others]
     # One compiled program per set of static arguments.
-    hits = _geom_filter(groups, bool(flg_static))(m, d, pnt, vec, *others)
+    hits = _ray_program(groups, bool(flg_static))(m, d, pnt, vec, *others)
     return jax.tree.map(lambda x: x[0], hits) if single else hits
 
 
 @bounded_cache(64)
-def _geom_filter(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[..., RayHit]:
+def _ray_program(geomgroup: tuple[bool, ...] | None, flg_static: bool) -> Callable[..., RayHit]:
+    """Return the compiled function that casts rays at the geoms of some groups."""
+
     def rays(m: Model, d: Data, pnt: Array, vec: Array, body: Array, cutoff=None) -> RayHit:
         d = kinematics(m, d)
         unseen = tuple(body[k : k + 1] for k in range(len(body)))
@@ -192,31 +194,35 @@ def parse_rays(name: str, m: Model, d: Data, pnt: Array, vec: Array) -> tuple[Ar
 
 
 def check_visible_geoms(name: str, m: Model, geoms: np.ndarray) -> None:
-    """Raise ValueError if one of some geoms does not support rays."""
+    """Raise ValueError if one of the geoms does not support rays."""
     for geom in np.intersect1d(geoms, unknown_sdf_geoms(m.structure)):
         raise ValueError(
             f"{name}: {describe_object(m, 'geom', geom)}: the signed distance of its plugin is not "
-            "known; "
-            "leave it out by its group"
+            "known; register the plugin, or exclude the geom by its group"
         )
 
 
 def parse_geom_groups(
     name: str, groups: Sequence[bool] | Array | None, argument: str = "geomgroup"
 ) -> tuple[bool, ...] | None:
-    """Return the included groups as bools; raise ValueError if they are not six static values."""
+    """Return which groups are included, as a static tuple; None: all.
+
+    Raises:
+      ValueError: they are not six static values.
+    """
     if groups is None:
         return None
     if isinstance(groups, jax.core.Tracer) or np.shape(groups) != (NUM_GEOM_GROUPS,):
         raise ValueError(
-            f"{name}: {argument}: expected None or {NUM_GEOM_GROUPS} numbers that are known when "
-            "it is "
-            f"traced, got {groups!r}"
+            f"{name}: {argument}: expected None or {NUM_GEOM_GROUPS} static booleans, "
+            f"got {groups!r}"
         )
     return tuple(bool(g) for g in np.asarray(groups))
 
 
-def _ids(m: Model, bodies: Array | Sequence[int | str] | int | str) -> Array | Sequence[int] | int:
+def _body_ids(
+    m: Model, bodies: Array | Sequence[int | str] | int | str
+) -> Array | Sequence[int] | int:
     """Return ids of bodies given by id or name."""
     if isinstance(bodies, str):
         return name2id(m, "body", bodies)

@@ -38,7 +38,7 @@ class DistancePlan:
       geom1, geom2: distinct pairs of geoms, or with a height field one per sensor, `[npair]`.
       pair: pairs of each sensor in MuJoCo's order, padded with npair, `[n, k]`.
       sensor: indices of the sensors that need each pair, padded with the first, `[npair, k]`.
-      rows: index of each output among distances, normals and segments, number by number.
+      rows: index of each output in the concatenated components of distances, normals and segments.
     """
 
     geom1: np.ndarray
@@ -68,7 +68,7 @@ def distance_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array]:
 
 
 def unsupported_distance_reason(m: Model, i: int) -> str | None:
-    """Return the unsupported pair of geom types of a sensor, or None."""
+    """Return why a pair of geom types of a sensor is not supported; None if all are."""
     lacks = (unsupported_reason(m, *pair) for pair in _pairs_of(m.structure, i))
     return next(filter(None, lacks), None)
 
@@ -112,10 +112,11 @@ def _pair_distances(m: Model, d: Data, plan: DistancePlan) -> ContactPoints:
 
 @cache_by_structure
 def _plan(s: Structure) -> DistancePlan:
+    """Return the plan of a model: distinct pairs of geoms, and tables from sensors to pairs."""
     ids = np.flatnonzero(np.isin(s.sensor_type, DISTANCE_SENSORS))
     # With a height field the cutoff decides which prisms are tested: one pair per sensor.
     fields = np.flatnonzero(s.geom_type == GeomType.HFIELD)
-    asked = [
+    pairs_of_sensor = [
         [
             (*pair, k if np.isin(pair, fields).any() else -1)
             for pair in _pairs_of(s, int(i))
@@ -124,14 +125,15 @@ def _plan(s: Structure) -> DistancePlan:
         for k, i in enumerate(ids)
     ]
     # Number the distinct pairs in order of first use.
-    place = {pair: k for k, pair in enumerate(dict.fromkeys(p for pairs in asked for p in pairs))}
-    none = len(place)
+    distinct = dict.fromkeys(pair for pairs in pairs_of_sensor for pair in pairs)
+    index = {pair: k for k, pair in enumerate(distinct)}
+    none = len(index)
     # Collect the sensors that use each pair.
-    askers: list[list[int]] = [[] for _ in place]
-    for k, pairs in enumerate(asked):
+    sensors_of_pair: list[list[int]] = [[] for _ in index]
+    for k, pairs in enumerate(pairs_of_sensor):
         for pair in pairs:
-            askers[place[pair]].append(k)
-    geoms = np.array(list(place), int).reshape(none, 3)
+            sensors_of_pair[index[pair]].append(k)
+    geoms = np.array(list(index), int).reshape(none, 3)
     # Position of each output among distances, normals and segments.
     rows = [
         n * len(ids) + k for k, i in enumerate(ids) for n in _REPORTED_NUMBERS[s.sensor_type[i]]
@@ -139,8 +141,8 @@ def _plan(s: Structure) -> DistancePlan:
     return DistancePlan(
         geoms[:, 0],
         geoms[:, 1],
-        _pad_rows([[place[pair] for pair in pairs] or [none] for pairs in asked], none),
-        _pad_rows(askers, None),
+        _pad_rows([[index[pair] for pair in pairs] or [none] for pairs in pairs_of_sensor], none),
+        _pad_rows(sensors_of_pair, None),
         np.array(rows, int),
     )
 

@@ -19,10 +19,10 @@ from jaxsim.physics.solver.constraint_force import net_contact_force
 def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
     """Compute the outputs of the sensors of one plugin instance.
 
-    The plugin receives `d.contact` even if the user's Data does not carry it, in the stage ACC
-    always with forces. The compiler removes them for a plugin that does not use them.
+    The plugin receives `d.contact` even if the user's Data does not carry it; in the stage ACC it
+    has forces. XLA removes both for a plugin that does not read them.
     """
-    # Objects and reference frames that the plugin instance serves.
+    # Objects and reference frames of its sensors.
     served = Attached(
         plugin_config(m.structure, g.plugin),
         g.ids,
@@ -38,13 +38,13 @@ def plugin_sensors(m: Model, d: Data, g: SensorGroup) -> tuple[Array, ...]:
 
 
 def _list_contacts_for_plugin(m: Model, d: Data, at: Stage) -> Data:
-    """Return `d` with its list of contacts; after the solver, with their forces."""
+    """Return `d` with its list of contacts; in the stage ACC, after the solver, with forces."""
     if d.found is None:
         return d
     # Create a contact list for a Data without one.
     if d.contact is None:
-        places = jnp.zeros((collision_layout(m).capacity, *d.qpos.shape[1:]), d.qpos.dtype)
-        d = d.replace(contact=Contact().replace_unchecked({"dist": places}, native=True))
+        dist = jnp.zeros((collision_layout(m).capacity, *d.qpos.shape[1:]), d.qpos.dtype)
+        d = d.replace(contact=Contact().replace_unchecked({"dist": dist}, native=True))
         d = d.replace(contact=list_contacts(m, d, d.found))
     # Contact forces exist after the solver only.
     force = net_contact_force(d) if at == Stage.ACC else None

@@ -35,7 +35,8 @@ def resting_trees(m: Model, d: Data, tolerance: Array | None = None) -> Array:
     Args:
       m: model.
       d: data.
-      tolerance: velocity below which they hardly move [m/s]; None: they must be at rest.
+      tolerance: velocity below which they hardly move [m/s], angular velocities times
+        `dof_length`; None: they must be at rest.
 
     Returns:
       bool `[ntree, *W]`.
@@ -69,8 +70,8 @@ def _trees_of_elastic_flexes(m: Model) -> np.ndarray:
     """
     if is_discrete(m) or not m.nflex:
         return np.zeros(m.ntree, bool)
-    loose = implicit_elastic_flexes(m) & (np.asarray(m.flex_edgeequality) == 0)
-    tree = flex_incidence(m).tree[loose]
+    uncoupled = implicit_elastic_flexes(m) & (np.asarray(m.flex_edgeequality) == 0)
+    tree = flex_incidence(m).tree[uncoupled]
     return np.isin(np.arange(m.ntree), tree[tree >= 0])
 
 
@@ -86,18 +87,18 @@ def wake_disturbed(m: Model, before: Data, d: Data) -> Data:
     trees = m.body_treeid
     disturbed = ~resting_trees(m, d)
     if before.xpos is not None and before.xquat is not None:
-        moved, fresh = _moved_bodies(m, before, d)
+        moved, unposed = _moved_bodies(m, before, d)
         disturbed = disturbed | trees_with_objects(trees, moved, m.ntree)
         elsewhere = trees_with_objects(qpos_tree(m), d.qpos != m.qpos0, m.ntree)
-        disturbed = disturbed | (elsewhere & trees_with_objects(trees, fresh, m.ntree))
+        disturbed = disturbed | (elsewhere & trees_with_objects(trees, unposed, m.ntree))
     return d.replace(tree_asleep=wake_trees(tree_asleep(d), disturbed))
 
 
 def may_wake_any(m: Model, before: Data, d: Data) -> Array:
     """Return True if `wake_disturbed` may wake a tree of any world where all sleep.
 
-    For poses that were never computed the test does not assign qpos to trees, so it is
-    conservative.
+    The test is conservative: where the pose of some body was never computed, any difference of qpos
+    from qpos0 counts, whichever tree it belongs to.
     """
     if not _may_rest(m).all():
         # A policy that forbids sleep counts as disturbance.
@@ -106,19 +107,19 @@ def may_wake_any(m: Model, before: Data, d: Data) -> Array:
     in_tree = column(m.body_treeid >= 0, d.qpos)
     found = jnp.any(_is_set(d.qvel) | by_dof) | jnp.any(by_body & in_tree)
     if before.xpos is not None and before.xquat is not None:
-        moved, fresh = _moved_bodies(m, before, d)
+        moved, unposed = _moved_bodies(m, before, d)
         found = found | jnp.any(moved & in_tree)
-        found = found | (jnp.any(fresh & in_tree) & jnp.any(d.qpos != m.qpos0))
+        found = found | (jnp.any(unposed & in_tree) & jnp.any(d.qpos != m.qpos0))
     return found
 
 
 def _moved_bodies(m: Model, before: Data, d: Data) -> tuple[Array, Array]:
-    """Return bodies with joints whose pose was changed, and those never computed."""
+    """Return bodies with joints whose pose was changed, and bodies without a computed pose."""
     # A zero quaternion marks a pose that was never computed.
-    fresh = before.xquat.dot(before.xquat) == 0
+    unposed = before.xquat.dot(before.xquat) == 0
     slack = 0 if m.opt.integrator == IntegratorType.RK4 else _POSE_ROUNDING_ULPS
     moved = _differs(before.xpos, d.xpos, slack) | _differs(before.xquat, d.xquat, slack)
-    return moved & ~fresh & column(m.body_jntnum > 0, d.qpos), fresh
+    return moved & ~unposed & column(m.body_jntnum > 0, d.qpos), unposed
 
 
 def wake_by_tendons(m: Model, d: Data) -> Data:
@@ -134,10 +135,12 @@ def wake_by_tendons(m: Model, d: Data) -> Data:
     if two[tendon].any():
         dist, _ = limit_distance(m, d)
         parts.append((tendon, dist < gather_static(m.tendon_margin, tendon)))
-    rubs = np.flatnonzero(two & m.tendon_hasfriction)
-    if len(rubs):
-        has_row = gather_static(m.tendon_frictionloss, rubs) > 0
-        parts.append((rubs, jnp.broadcast_to(has_row, (len(rubs), *d.qpos.shape[1:]))))
+    with_friction = np.flatnonzero(two & m.tendon_hasfriction)
+    if len(with_friction):
+        has_row = gather_static(m.tendon_frictionloss, with_friction) > 0
+        parts.append(
+            (with_friction, jnp.broadcast_to(has_row, (len(with_friction), *d.qpos.shape[1:])))
+        )
     if is_discrete(m) and two.any():
         parts.append((np.flatnonzero(two), implicit_tendons(m, d.qpos)[two]))
     if not parts:
@@ -157,11 +160,11 @@ def wake_by_equalities(m: Model, d: Data) -> Data:
 
     Corresponds to `mj_wakeEquality` in MuJoCo.
     """
-    of = equality_incidence(m)
+    ends = equality_incidence(m)
     of_flex = np.isin(m.eq_type, (EqType.FLEX, EqType.FLEXSTRAIN))
     # Constraints between two trees, or a tree and an always-awake object.
-    second = (of.tree[:, 1] >= 0) | of.always
-    couplings = np.flatnonzero((of.tree[:, 0] >= 0) & second & ~of_flex)
+    second = (ends.tree[:, 1] >= 0) | ends.always
+    couplings = np.flatnonzero((ends.tree[:, 0] >= 0) & second & ~of_flex)
     d = _wake_by_pairs(m, d, couplings) if len(couplings) else d
     flex = np.flatnonzero(second & of_flex)
     return _wake_by_flexes(m, d, flex) if len(flex) else d
@@ -185,15 +188,15 @@ def _wake_by_flexes(m: Model, d: Data, ids: np.ndarray) -> Data:
 
 def _wake_by_pairs(m: Model, d: Data, couplings: np.ndarray) -> Data:
     """Wake the trees of constraints between two trees, or a tree and an always-awake object."""
-    of = equality_incidence(m).rows(couplings)
+    ends = equality_incidence(m).rows(couplings)
     # Different sleeping cycles that a constraint couples wake each other.
     cycle = first_trees(d.tree_asleep)
-    first, second = (np.maximum(tree, 0) for tree in of.tree[:, :2].T)
-    single = column(of.tree[:, 1] < 0, d.qpos)
+    first, second = (np.maximum(tree, 0) for tree in ends.tree[:, :2].T)
+    single = column(ends.tree[:, 1] < 0, d.qpos)
     differ = (gather_static(cycle, first) != gather_static(cycle, second)) & ~single
-    wakes = gather_static(d.eq_active, couplings) & (of.awake(tree_awake(d)) | differ)
-    disturbed = trees_with_objects(of.tree[:, 0], wakes, m.ntree) | trees_with_objects(
-        of.tree[:, 1], wakes, m.ntree
+    wakes = gather_static(d.eq_active, couplings) & (ends.awake(tree_awake(d)) | differ)
+    disturbed = trees_with_objects(ends.tree[:, 0], wakes, m.ntree) | trees_with_objects(
+        ends.tree[:, 1], wakes, m.ntree
     )
     return d.replace(tree_asleep=wake_trees(d.tree_asleep, disturbed))
 

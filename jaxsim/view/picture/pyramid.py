@@ -36,7 +36,7 @@ class Texture(NamedTuple):
     srgb: bool
 
     def pixels(self) -> int:
-        """Return the number of values."""
+        """Return the number of values, all channels included."""
         return self.sides * self.width * self.height * self.channels
 
 
@@ -61,12 +61,13 @@ def textures_of(s: Structure) -> tuple[Texture, ...]:
     names = "tex_adr tex_width tex_height tex_nchannel tex_type tex_colorspace".split()
     for row in zip(*(np.asarray(getattr(s, n)) for n in names), strict=True):
         start, width, height, channels, kind, space = map(int, row)
+        # A cube is a strip of six square images, or one square for all sides.
         flat = kind == TEXTURE_2D
         sides = 1 if flat or width == height else 6
         height = height if flat else min(width, height)
-        there = (width, height) if start >= 0 else (0, 0)
+        extent = (width, height) if start >= 0 else (0, 0)
         found.append(
-            Texture(max(start, 0), *there, channels, sides, flat and space == _SRGB_COLORSPACE)
+            Texture(max(start, 0), *extent, channels, sides, flat and space == _SRGB_COLORSPACE)
         )
     return tuple(found)
 
@@ -91,7 +92,12 @@ def levels_of(textures: tuple[Texture, ...]) -> PyramidLevels:
 
 
 def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
-    """Return all levels, (..., n) bytes, from the pixels of all textures, (..., ntexdata)."""
+    """Return all levels, (..., n) bytes, from the pixels of all textures, (..., ntexdata).
+
+    Args:
+      textures: the textures of the model.
+      tex_data: pixels of all textures; a traced or a numpy array.
+    """
     traced = isinstance(tex_data, jax.core.Tracer)
     xp: Any = jnp if traced else np
     data = tex_data if traced else np.asarray(tex_data)
@@ -99,21 +105,24 @@ def pyramid(textures: tuple[Texture, ...], tex_data: Any) -> Any:
     for t in textures:
         image = data[..., t.start : t.start + t.pixels()]
         image = image.reshape(*lead, t.sides, t.height, t.width, t.channels)
+        # Halve the image in linear light, round to bytes, and continue with the rounded image.
         for _ in _mipmap_sizes(t):
             value = image.astype(np.float32) / np.float32(255)
             light = srgb_to_linear(xp, value) if t.srgb else value
             light = _half(xp, _half(xp, light, -3), -2)
-            told = _linear_to_srgb(xp, light) if t.srgb else light
-            image = xp.floor(255 * told + 0.5).astype(np.uint8)
+            encoded = _linear_to_srgb(xp, light) if t.srgb else light
+            image = xp.floor(255 * encoded + 0.5).astype(np.uint8)
             parts.append(image.reshape(*lead, -1))
     return xp.concatenate(parts, axis=-1)
 
 
-def srgb_to_linear(xp: Any, told: Any) -> Any:
-    """Return linear values of sRGB-encoded ones, from 0 to 1; the alpha channel is unchanged (IEC
-    61966-2-1)."""
-    curved = xp.where(told <= 0.04045, told / 12.92, ((told + 0.055) / 1.055) ** 2.4)
-    return _colors_only(xp, curved, told)
+def srgb_to_linear(xp: Any, encoded: Any) -> Any:
+    """Return linear values of sRGB-encoded ones (IEC 61966-2-1), from 0 to 1, (..., channels).
+
+    The alpha channel is unchanged.
+    """
+    curved = xp.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+    return _colors_only(xp, curved, encoded)
 
 
 def _linear_to_srgb(xp: Any, light: Any) -> Any:

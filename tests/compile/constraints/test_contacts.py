@@ -1,4 +1,4 @@
-"""Contact pairs and excluded bodies equal MuJoCo's."""
+"""`<pair>` and `<exclude>` compile to the fields of MuJoCo."""
 
 import pytest
 from compile.oracle import assert_agrees, assert_refused
@@ -35,11 +35,11 @@ def model(contacts, defaults=""):
         '<exclude body1="a" body2="a"/><exclude body1="world" body2="c"/>',
     ],
 )
-def test_contacts(contacts):
+def test_pairs_and_excludes_equal_mujoco(contacts):
     assert_agrees(model(contacts))
 
 
-def test_classes():
+def test_pairs_inherit_from_default_classes():
     defaults = (
         '<pair condim="6" friction="2 3" margin=".5"/>'
         '<default class="s"><pair solref=".1"/></default>'
@@ -61,5 +61,5 @@ def test_classes():
         ),
     ],
 )
-def test_refused(contacts, word):
+def test_invalid_pair_is_rejected_with_the_reason(contacts, word):
     assert_refused(model(contacts), word)

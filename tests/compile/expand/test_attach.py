@@ -185,11 +185,17 @@ def test_replicated_attachments(tmp_path):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ('<attach model="kid" body="z" prefix="p_"/>', "body='z' names no body of the model"),
+        (
+            '<attach model="kid" body="z" prefix="p_"/>',
+            "body='z' names no body of the attached model; correct the name",
+        ),
         ('<attach model="who" body="b" prefix="p_"/>', "model='who' names no <model>"),
         ('<body name="a"><attach body="a" prefix="p_"/></body>', "attach its own parent"),
-        ('<attach body="a" prefix="p_"/><body name="a"/>', "<body name='a'> stands after it"),
-        ('<attach frame="a" prefix="p_"/><frame name="a"/>', "<frame name='a'> stands after it"),
+        ('<attach body="a" prefix="p_"/><body name="a"/>', "<body name='a'> is defined after it"),
+        (
+            '<attach frame="a" prefix="p_"/><frame name="a"/>',
+            "<frame name='a'> is defined after it",
+        ),
     ],
 )
 def test_faults(tmp_path, parts, message):

@@ -1,4 +1,4 @@
-"""Length ranges that the compiler computes by simulation, as limits do not determine them."""
+"""Settings of `<lengthrange>` select the length ranges that are simulated."""
 
 import pytest
 
@@ -29,15 +29,20 @@ TEXT = """
         ('uselimit="true"', None),
     ],
 )
-def test_requests(settings, outputs):
-    asked = compile_string(TEXT.format(settings=settings)).length_ranges
-    assert (asked and [p.output for p in asked.pullers]) == outputs
+def test_settings_select_outputs_to_simulate(settings, outputs):
+    found = compile_string(TEXT.format(settings=settings)).length_ranges
+    assert (found and [p.output for p in found.pullers]) == outputs
 
 
-def test_settings():
+def test_settings_of_the_simulation_are_read():
     text = TEXT.format(settings='accel="1" maxforce="2" timeconst="3" inttotal="4" tolrange="5"')
-    asked = compile_string(text).length_ranges
-    assert (asked.accel, asked.maxforce, asked.timeconst) == (1, 2, 3)
-    assert (asked.timestep, asked.inttotal, asked.interval, asked.tolrange) == (0.01, 4, 2, 5)
-    (puller,) = asked.pullers
+    found = compile_string(text).length_ranges
+    assert (found.accel, found.maxforce, found.timeconst) == (1, 2, 3)
+    assert (found.timestep, found.inttotal, found.interval, found.tolrange) == (
+        0.01,
+        4,
+        2,
+        5,
+    )
+    (puller,) = found.pullers
     assert (puller.label, puller.place.line) == ("<muscle>", 7)

@@ -1,7 +1,6 @@
-"""Worlds with no, some and many contacts, side by side: each has the oracle's acceleration.
+"""In a batch of worlds with no, some and many contacts each has MuJoCo's acceleration.
 
-With the worlds last contacts are taken a few at a time as far as some world has one
-(arrays/products.py).
+Contacts are processed in chunks, up to the last one that exists in any world (arrays/products.py).
 """
 
 from pathlib import Path
@@ -58,8 +57,8 @@ SLABS = """
 """
 
 
-def test_contacts_with_a_place_for_each():
-    """The capacity covers all candidates, more than a chunk: contacts that exist are compacted."""
+def test_contacts_with_a_slot_for_each_candidate():
+    """The capacity covers all candidates, more than a chunk: existing contacts are compacted."""
     mj = mujoco.MjModel.from_xml_string(SLABS)
     m, state = jaxsim.put_model(mj), mujoco.MjData(mj)
     plan = collision_layout(m)
@@ -92,8 +91,8 @@ def test_contacts_with_a_place_for_each():
 
 
 @pytest.mark.slow
-def test_a_derivative_has_forces_of_its_own_contacts():
-    """PGS, whose forces a derivative takes from the program that it belongs to."""
+def test_derivative_with_pgs_uses_the_forces_of_its_own_contacts():
+    """Test PGS, where the derivative reads the forces of the contacts from the forward pass."""
     xml = SLABS.replace("<option ", '<option solver="PGS" ').replace(
         "</mujoco>",
         '<sensor><touch site="under"/></sensor></mujoco>',
@@ -118,7 +117,7 @@ def test_a_derivative_has_forces_of_its_own_contacts():
     assert many[1][1] < -1
 
 
-def test_rows_have_their_places_however_many_ask():
+def test_jacobian_products_of_many_vectors_keep_the_order_of_rows():
     m = jaxsim.load_model(SLABS)
     d = jaxsim.make_data(m)
     d = d.replace(qpos=d.qpos.at[2].set(0.03))
@@ -131,7 +130,7 @@ def test_rows_have_their_places_however_many_ask():
 
 
 def test_trees_of_six_dofs_and_a_smaller_one():
-    """49 dofs: the last block of the Hessian is not whole."""
+    """Test 49 dofs, where the last block of the Hessian is not full."""
     balls = "".join(f'<body pos="{k} 0 .09"><freejoint/><geom size=".1"/></body>' for k in range(8))
     xml = f"""<mujoco><worldbody><geom type="plane" size="9 9 1"/>{balls}
       <body pos="0 3 1"><joint axis="0 1 0"/><geom size=".1" pos=".1 0 0"/></body>

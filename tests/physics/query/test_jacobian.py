@@ -1,4 +1,4 @@
-"""Jacobians of points, axes and momenta against MuJoCo, and as derivatives of the kinematics."""
+"""Jacobians of points, axes and momenta equal MuJoCo's, and derivatives of the kinematics."""
 
 from functools import cache
 
@@ -23,7 +23,7 @@ def close(found, expected):
     np.testing.assert_allclose(found, expected, **STAGES)
 
 
-def asked(m, d, body):
+def all_queries(m, d, body):
     """Return all queries of one body."""
     given = (POINT, AXIS, FORCE, TORQUE, QUAT)
     point, axis, force, torque, quat = (jnp.asarray(a, d.qpos.dtype) for a in given)
@@ -40,7 +40,7 @@ def asked(m, d, body):
 
 @cache
 def of_all():
-    return in_all_worlds(jax.vmap(asked, (None, None, 0)), None)
+    return in_all_worlds(jax.vmap(all_queries, (None, None, 0)), None)
 
 
 @cache
@@ -73,7 +73,7 @@ def expected(mj, state, body):
 
 
 @pytest.mark.parametrize("name", ["subtree", "point axis", "dot", "angmom", "apply", "global"])
-def test_beside_mujoco(name):
+def test_jacobians_equal_mujoco(name):
     mj, states, _, _ = pair()
     for k, state in enumerate(states):
         for body in range(mj.nbody):
@@ -83,21 +83,21 @@ def test_beside_mujoco(name):
             jax.tree.map(close, ours, expected(mj, state, body)[name])
 
 
-def test_one_world_is_as_many():
+def test_one_world_equals_a_batch():
     _, _, m, d = pair()
-    ours = jax.jit(asked)(m, world(d, 1), jnp.asarray(3))
+    ours = jax.jit(all_queries)(m, world(d, 1), jnp.asarray(3))
     together = jax.tree.map(lambda a: a[1, 3], found())
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **ROUNDING), ours, together)
 
 
 def test_in_single_precision():
     _, _, m, d = pair()
-    shapes = jax.eval_shape(asked, single(m), single(world(d, 0)), 3)
+    shapes = jax.eval_shape(all_queries, single(m), single(world(d, 0)), 3)
     assert {s.dtype for s in jax.tree.leaves(shapes)} == {np.dtype(np.float32)}
 
 
 def test_they_are_derivatives_of_the_kinematics():
-    """Along a motion that starts with qvel; a point of the body that moves with it."""
+    """The point and the axis move with the body, along a motion that starts with qvel."""
     _, _, m, d = pair()
     d = world(d, 0)
     hand = 3

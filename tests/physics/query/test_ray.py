@@ -366,5 +366,5 @@ def test_arguments():
         jaxsim.support.ray(m, d, jnp.zeros(2), p)
     with pytest.raises(ValueError, match="ray: bodyexclude: expected integers, got float64"):
         jaxsim.support.ray(m, d, p, p, bodyexclude=jnp.ones(2))
-    with pytest.raises(ValueError, match="ray: geomgroup: expected None or 6 numbers"):
+    with pytest.raises(ValueError, match="ray: geomgroup: expected None or 6 static booleans"):
         jaxsim.support.ray(m, d, p, p, geomgroup=(1, 0))

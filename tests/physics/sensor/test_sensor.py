@@ -60,7 +60,7 @@ FRAMES = ["pos", "quat", "xaxis", "yaxis", "zaxis", "linvel", "angvel"]
 
 
 def frame_sensors() -> str:
-    """Each kind on a site and seen from a body, each kind of object and of frame once."""
+    """Return frame sensors: each kind with and without a reference, on each kind of object."""
     seen_from = {"body": "e", "site": "sf", "camera": "eye", "geom": "post"}
     one = '<frame{} objtype="{}" objname="{}"/>'
     two = '<frame{} objtype="{}" objname="{}" reftype="{}" refname="{}"/>'
@@ -114,9 +114,9 @@ def test_frame_sensors_are_the_oracles():
 
 
 def test_projections_are_the_oracles():
-    """Lenses in lengths and in pixels, angles of view; sites behind, and in the lens itself.
+    """Lenses in lengths, in pixels and by angle; sites behind the camera, and at its center.
 
-    MuJoCo has the sizes of lenses in single precision: these are exact there.
+    MuJoCo stores sizes of lenses in single precision: those of the test are exact in it.
     """
     xml = """<mujoco><worldbody>
       <camera name="fixed" pos="0 -2 1" euler="80 10 0" resolution="640 480" fovy="50"/>
@@ -141,7 +141,9 @@ def test_projections_are_the_oracles():
 @pytest.mark.parametrize("margin", [0, 0.1])
 def test_limit_sensors_are_the_oracles(margin):
     seen = np.array(compare(LIMITED.format(margin=margin), 20, spread=0.4))
-    assert ((seen != 0).any(0) & (seen == 0).any(0)).all()  # each limit was active, and was not
+    assert (
+        (seen != 0).any(0) & (seen == 0).any(0)
+    ).all()  # each limit was active in one state, and inactive in another
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -153,7 +155,7 @@ def test_inside_site_is_the_oracles(shape):
     assert 0 < np.sum(seen) < 30
 
 
-def test_stage_by_stage_is_all_at_once():
+def test_stages_one_by_one_equal_all_sensors():
     mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
     m, d = oracle.pair(mj, random_state(mj, 0))
     d = d.replace(sensordata=jnp.zeros_like(d.sensordata))
@@ -164,7 +166,7 @@ def test_stage_by_stage_is_all_at_once():
     np.testing.assert_array_equal(jax.jit(stages)(m, d), run(m, d))
 
 
-def test_many_worlds_are_many_loops():
+def test_vmap_equals_a_loop_over_worlds():
     mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
     states = [random_state(mj, seed) for seed in range(3)]
     oracle.assert_worlds_are_a_loop(run, mj, states, ROUNDING)
@@ -184,15 +186,15 @@ def test_gradients_are_finite_at_rest():
     assert all(np.isfinite(g).all() for g in real)
 
 
-def test_switched_off_sensors_keep_their_numbers():
+def test_disabled_sensors_keep_their_values():
     mj = oracle.compile_xml(WORLD.format(sensors=PLAIN, flag='sensor="disable"'))
     m, d = oracle.pair(mj, random_state(mj, 0))
     d = d.replace(sensordata=jnp.ones_like(d.sensordata))
     assert (run(m, d) == 1).all()
 
 
-def test_a_world_without_sensor_data_of_a_model_without_sensors_of_position():
-    """Sensors of later stages alone: what the earlier ones would write is not carried."""
+def test_step_of_a_data_without_sensordata():
+    """The model has sensors of later stages alone, and the Data no `sensordata`."""
     m = load_model(
         """<mujoco><worldbody><body>
         <joint name="a" axis="0 1 0"/><geom size="0.1" pos="0 0 -1"/><site name="s"/>

@@ -1,4 +1,4 @@
-"""Sleeping trees: at every step what MuJoCo's trees do, asleep, woken and asleep again."""
+"""Trees fall asleep, are woken and fall asleep again at the same steps as MuJoCo's."""
 
 import copy
 from functools import cache
@@ -75,7 +75,7 @@ YARD = """
 </mujoco>
 """
 LOW, HIGH, LONE, ARM, NEVER, CHAIN, DRIVEN, LEFT, RIGHT, BEGINS, HELD = range(11)
-REST = 120  # steps after which all that may sleep does
+REST = 120  # steps after which all trees that may sleep are asleep
 
 
 @cache
@@ -95,7 +95,7 @@ def name(kind: str, text: str, mj: mujoco.MjModel) -> int:
 
 
 def of_yard(option: str = "", flags: str = "") -> Twins:
-    """The yard in both engines."""
+    """Return the model YARD in both engines."""
     return Twins(theirs(option, flags), ours(option, flags))
 
 
@@ -108,7 +108,7 @@ def rested() -> Twins:
 
 @pytest.fixture
 def asleep() -> Twins:
-    """Both worlds when all that may sleep does."""
+    """Return YARD when all trees that may sleep are asleep."""
     twins = of_yard()
     twins.d = rested().d
     twins.mjd = copy.copy(rested().mjd)
@@ -257,7 +257,7 @@ def test_boxes_fall_asleep_as_one_and_are_woken_by_another():
         </mujoco>"""
     twins = of_text(text)
     assert twins.d.tree_asleep.tolist() == [1, 0, JUST_AWAKE + 1]
-    # impacts multiply what the solvers, with and without islands, differ in
+    # Impacts amplify the difference between solvers with and without islands.
     history = twins.run(130, ROUGH_DIFFERENCE)
     assert history[0] == (False, False, True)
     assert history[-1] == (True, True, True)
@@ -286,8 +286,8 @@ def test_worlds_sleep_on_their_own(asleep):
     """Batches are a loop: of three worlds one sleeps, one is awake, one is being woken."""
     m = asleep.m
     start = jaxsim.make_data(m)
-    stirred = asleep.d.replace(xfrc_applied=asleep.d.xfrc_applied.at[2, 2].set(1e-3))
-    worlds = [asleep.d, start, stirred]
+    disturbed = asleep.d.replace(xfrc_applied=asleep.d.xfrc_applied.at[2, 2].set(1e-3))
+    worlds = [asleep.d, start, disturbed]
     many = jax.jit(jax.vmap(jaxsim.step, (None, 0)))
     together = stack(worlds)
     for _ in range(12):  # the one that is awake sees its first tree fall asleep
@@ -318,7 +318,7 @@ def test_a_bad_world_starts_with_the_same_trees_asleep(asleep, field):
 
 @pytest.mark.slow
 def test_derivatives_are_those_of_what_is_awake(asleep):
-    """Slopes of what is awake are differences; nothing that sleeps moves."""
+    """Derivatives of awake dofs equal differences; those of sleeping dofs are zero."""
     m, d = asleep.m, asleep.d
 
     def speeds(push):
@@ -337,7 +337,7 @@ def test_derivatives_are_those_of_what_is_awake(asleep):
     np.testing.assert_array_equal(drift[of_sleepers], 0)
 
 
-def test_a_key_frame_wakes_what_it_moves():
+def test_a_keyframe_wakes_the_trees_that_it_moves():
     text = """
         <mujoco>
           <option><flag sleep="enable"/></option>
@@ -385,7 +385,7 @@ def test_poses_that_round_otherwise_do_not_wake_mujoco():
 
 
 def test_tendons_along_many_trees_and_those_that_sleep():
-    """A tendon ties all its trees into one island; one that sleeps pulls at nothing."""
+    """A tendon couples its trees into one island; that of a sleeping tree exerts no force."""
     body = '<body pos="0 {0} 1"><joint name="j{0}" axis="0 1 0" damping="1"/>{1}</body>'
     ball = '<geom size=".1" pos="0 0 -.2"/><site name="{}" pos="0 0 -.2"/>'
     text = f"""
@@ -523,7 +523,7 @@ def test_flexes_sleep_and_are_woken_by_what_touches_them():
 
 
 def worlds_differ(twins: Twins) -> None:
-    """Batches are a loop: a world of which all sleeps, and one that moves."""
+    """Check that vmap equals a loop for two worlds: one fully asleep, and one that moves."""
     m, now = twins.m, twins.d
     still = jaxsim.make_data(m)
     for _ in range(14):

@@ -1,4 +1,6 @@
-"""Triangles of shapes: their extent, volume and normals; textures lie where MuJoCo lays them."""
+"""Triangles of shapes: extent, volume and normals; textures are placed as in MuJoCo."""
+
+import io
 
 import numpy as np
 import pytest
@@ -108,9 +110,7 @@ def test_colors_are_the_materials_unless_there_is_one(parts):
 
 
 def read(part, opacity=1.0, solid=False):
-    """A part as it is sent, read again."""
-    import io
-
+    """Return the mesh of a part, read from its glTF file."""
     scene = trimesh.load(io.BytesIO(part.glb(opacity, solid)), file_type="glb", process=False)
     return next(iter(scene.geometry.values()))
 

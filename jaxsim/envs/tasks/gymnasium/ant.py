@@ -14,13 +14,15 @@ _TORSO_ID = 1
 
 
 class Ant(GymnasiumTask):
-    """Ant task: 8 joints, actions of 50 ms, terminated where the torso is not within 0.2 and 1 m.
+    """Ant task: 8 joints, actions of 50 ms; ends when the torso's height leaves 0.2 to 1 m.
 
     The reward of an action is
 
-        (x after - x before) / dt + 1 (unless it ends) - 0.5 sum(action^2) - 5e-4 sum(wrench^2)
+        (x after - x before) / dt + alive - 0.5 sum(action^2) - 5e-4 sum(wrench^2)
 
-    with x the position of the torso in the results, and all wrenches clipped to -1 and 1.
+    alive is 1, or 0 at the end. x is `xpos` of the torso, which belongs to the state before the
+    last physics step (base.py). The components of wrenches are clipped to -1 and 1.
+
     Observations (105,): positions without x and y (13,), velocities (14,), and the wrenches of
     contacts on the 13 bodies (78,) [N m, N].
     """
@@ -30,13 +32,13 @@ class Ant(GymnasiumTask):
     MEMORY = 1  # x of the torso before the action
 
     def start(self, m: Model, d: Data, key: jax.Array) -> Data:
-        """Return a state near `qpos0`; remember the position of the torso."""
+        """Return a state near `qpos0`, with the x of the torso in `userdata`."""
         d = super().start(m, d, key)
         return d.replace(userdata=d.qpos[:1])
 
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
-        """Apply the action as the control; remember the position of the torso."""
-        # at the first action of an episode there are no results
+        """Apply the action as the control; store the x of the torso in `userdata`."""
+        # At the first action of an episode no pose has been computed: `start` has stored x.
         here = jnp.where(d.time > 0, d.xpos[_TORSO_ID, :1], d.userdata)
         return d.replace(ctrl=action, userdata=here)
 
@@ -45,7 +47,7 @@ class Ant(GymnasiumTask):
         return jnp.concatenate([d.qpos[2:], d.qvel, _touch(m, d)[1:].ravel()])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """Return the reward of the class's documentation."""
+        """Return the reward, see the class."""
         alive = (~self.terminal(m, after)).astype(after.qpos.dtype)
         touch = _touch(m, after)
         cost = 0.5 * effort(action) + 5e-4 * jnp.sum(touch * touch)

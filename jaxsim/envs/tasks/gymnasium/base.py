@@ -23,10 +23,10 @@ class GymnasiumTask(Env):
       FILE: file of the model in Gymnasium. Newton's method is used whatever solver it sets, as it
         is the fastest here.
       REPEAT: physics steps for each action.
-      SPREAD: half width of the uniform distribution of positions about `qpos0`.
-      SPEED: half width of the uniform distribution of initial velocities; their standard deviation
-        if `NORMAL`.
-      NORMAL: whether velocities at the start are normally distributed.
+      SPREAD: half width of the uniform distribution of positions about `qpos0` [m, rad].
+      SPEED: half width of the uniform distribution of initial velocities [m/s, rad/s]; their
+        standard deviation if `NORMAL`.
+      NORMAL: initial velocities are normally distributed.
       MEMORY: length of `userdata`, which keeps values between actions.
 
     Args:

@@ -1,8 +1,8 @@
 """A pendulum that a weak motor swings up, and an acrobot: two links with a motor at the elbow.
 
-Pendulum: the reward is 1 where the pole is within 8 degrees of upright, else 0. Acrobot: a term of
-the distance from the tip to its target above, 1 within 0.2 m and 0.1 at 1.2 m; the reward of the
-sparse task is 0 outside of 0.2 m.
+The reward of the pendulum is 1 where the pole is within 8 degrees of upright, else 0. That of the
+acrobot depends on the distance of the tip from a target above it: 1 within 0.2 m, and decreasing to
+0.1 at 1.2 m; in the sparse task it is 0 beyond 0.2 m.
 """
 
 import math
@@ -38,7 +38,7 @@ class Pendulum(SuiteTask):
         return jnp.concatenate([jnp.cos(d.qpos), jnp.sin(d.qpos), d.qvel])
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """Return 0 or 1."""
+        """Return 1 where the pole is upright, else 0."""
         return tolerance(jnp.cos(after.qpos[0]), (self.UPRIGHT, 1.0))
 
 
@@ -48,7 +48,7 @@ class Acrobot(SuiteTask):
     Observations (6,): sines and cosines of the directions of the links, velocities [rad/s].
 
     Args:
-      sparse: whether the reward is the sparse one.
+      sparse: no reward beyond 0.2 m.
       given: arguments of `Env`.
     """
 
@@ -70,7 +70,7 @@ class Acrobot(SuiteTask):
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
         """Return a reward between 0 and 1."""
-        tip, place = (after.site_xpos[name2id(m, "site", n)] for n in ("tip", "target"))
-        away = safe_sqrt(jnp.sum((tip - place) ** 2))
+        tip, target = (after.site_xpos[name2id(m, "site", n)] for n in ("tip", "target"))
+        distance = safe_sqrt(jnp.sum((tip - target) ** 2))
         margin = 0.0 if self.sparse else 1.0
-        return tolerance(away, (0.0, self.RADIUS), margin=margin)
+        return tolerance(distance, (0.0, self.RADIUS), margin=margin)

@@ -12,7 +12,7 @@ from jaxsim.model.model import Model
 from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.convex.convex import convex_convex, convex_slots
 from jaxsim.physics.collision.convex.hfield import hfield_convex
-from jaxsim.physics.collision.convex.hull import hulls
+from jaxsim.physics.collision.convex.hull.hulls import hulls
 from jaxsim.physics.collision.convex.patch import MAX_PATCH_POINTS
 from jaxsim.physics.collision.convex.plane_mesh import PLANE_MESH_SLOTS, plane_mesh
 from jaxsim.physics.collision.convex.prisms import hfield_tables, max_prism_contacts

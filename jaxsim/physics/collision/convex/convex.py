@@ -18,7 +18,7 @@ from jaxsim.math import Rot, Vec
 from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.options import Options
 from jaxsim.physics.collision.convex.feature import attach_solution_derivative
-from jaxsim.physics.collision.convex.hull import hull_of
+from jaxsim.physics.collision.convex.hull.hulls import hull_of
 from jaxsim.physics.collision.convex.patch import MAX_PATCH_POINTS
 from jaxsim.physics.collision.convex.search import (
     ConvexSearchResult,

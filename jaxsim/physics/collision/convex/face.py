@@ -16,14 +16,14 @@ import numpy as np
 from jaxsim.arrays.array import Array
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select_where
-from jaxsim.physics.collision.convex.hull import (
+from jaxsim.physics.collision.convex.hull.faces import (
     face_corner,
     face_normal,
     face_size,
     hull_ends,
     hull_faces,
-    hull_vertex,
 )
+from jaxsim.physics.collision.convex.hull.hulls import hull_vertex
 from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, point_on
 from jaxsim.transforms.compaction import add_leading_axes
 

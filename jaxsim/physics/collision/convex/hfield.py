@@ -25,7 +25,7 @@ from jaxsim.math import Vec
 from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.convex.convex import Frame
 from jaxsim.physics.collision.convex.feature import Feature, attach_solution_derivative
-from jaxsim.physics.collision.convex.hull import hull_of
+from jaxsim.physics.collision.convex.hull.hulls import hull_of
 from jaxsim.physics.collision.convex.prisms import (
     MAX_CONTACTS_PER_PAIR,
     HfieldTables,

@@ -11,15 +11,9 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.math import Vec
-from jaxsim.physics.collision.convex.hull import (
-    Hulls,
-    hull_corner,
-    hull_of,
-    hull_support,
-    hull_vertex,
-    row_ids,
-    row_of,
-)
+from jaxsim.physics.collision.convex.hull.faces import hull_corner
+from jaxsim.physics.collision.convex.hull.hulls import Hulls, hull_of, hull_vertex, row_ids, row_of
+from jaxsim.physics.collision.convex.hull.support import hull_support
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms, add_slot_axis, touch_if
 from jaxsim.transforms.materialize import materialize_decision
 

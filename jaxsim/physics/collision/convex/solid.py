@@ -20,14 +20,9 @@ from jaxsim.arrays.node import node
 from jaxsim.enums import DisableBit, GeomType
 from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.model.model import Model
-from jaxsim.physics.collision.convex.hull import (
-    Hulls,
-    collidable_geoms,
-    geoms_without_hull,
-    hull_support,
-    hull_vertex,
-    hulls,
-)
+from jaxsim.physics.collision.convex.hull.hulls import Hulls, hull_vertex, hulls
+from jaxsim.physics.collision.convex.hull.support import hull_support
+from jaxsim.physics.collision.convex.hull.tables import collidable_geoms, geoms_without_hull
 from jaxsim.transforms.materialize import materialize_decision
 
 
@@ -95,7 +90,7 @@ class ConvexShape(NamedTuple):
     Attributes:
       kind: geom type, or FLEX_ELEMENT.
       size: `geom_size` [m]; for a prism see `_prism_support`; for an element its radius.
-      hull: id of the mesh's hull (hull.py); arbitrary for other shapes.
+      hull: id of the mesh's hull (hull/hulls.py); arbitrary for other shapes.
       tops: heights of the three upper corners of a prism [m]; arbitrary for other shapes, None if
         there are no prisms.
       corners: the four corners of an element, some of which may be equal [m]; arbitrary for other

@@ -30,24 +30,24 @@ class SdfSearchResult(NamedTuple):
 
 
 def filter_contacts(found: SdfSearchResult, possible: Array) -> SdfSearchResult:
-    """Set NO_CONTACT_DISTANCE for points that are apart, without normal, or repeated."""
+    """Set NO_CONTACT_DISTANCE for points that are apart, have no normal, or are repeated."""
     touches = possible & (found.dist <= 0) & (found.normal.dot(found.normal) > MINVAL)
     touches = touches & ~_is_repeated(found.x, touches)
     return found._replace(dist=jnp.where(touches, found.dist, NO_CONTACT_DISTANCE))
 
 
 def contacts_in_world(found: SdfSearchResult, frame: PlacedGeoms) -> ContactPoints:
-    """Return contacts in the world frame, half a distance in front of the final points."""
+    """Return contacts in the world frame: final points, moved by dist / 2 along the normal."""
     pos, rot = add_slot_axis((frame.pos, frame.rot))
     normal = rot @ found.normal
-    back = jnp.where(found.dist > 0, 0.0, 0.5 * found.dist)  # only contacts are moved
-    pos = pos + rot @ found.x + normal.scale(back)
+    shift = jnp.where(found.dist > 0, 0.0, 0.5 * found.dist)  # only contacts are moved
+    pos = pos + rot @ found.x + normal.scale(shift)
     return ContactPoints(found.dist, pos, normal)
 
 
 def _is_repeated(x: Vec, counts: Array) -> Array:
     """Return whether an earlier search with `counts` found the same point."""
-    number = jnp.arange(counts.shape[0], dtype=jnp.int32).reshape(-1, *(1,) * (counts.ndim - 1))
+    index = jnp.arange(counts.shape[0], dtype=jnp.int32).reshape(-1, *(1,) * (counts.ndim - 1))
     near = (_SAME_POINT_ULPS * jnp.finfo(x.x.dtype).eps) ** 2
 
     def compare(k, again):
@@ -56,6 +56,6 @@ def _is_repeated(x: Vec, counts: Array) -> Array:
             jax.tree.map(lambda c: lax.dynamic_slice_in_dim(c, k, 1), v) for v in (x, counts)
         )
         gap = x - here
-        return again | (first & (number > k) & (gap.dot(gap) < near))
+        return again | (first & (index > k) & (gap.dot(gap) < near))
 
     return lax.fori_loop(0, counts.shape[0], compare, jnp.zeros_like(counts))

@@ -21,9 +21,8 @@ from jaxsim.view.picture.sample import CUBE_AXES
 
 _SKYBOX_TYPE = 2  # mjTEXTURE_SKYBOX
 _AMBIENT_STRENGTH = 0.2  # strength of the environment in addition to the lights of a model
-_HEADLIGHT_STRENGTH = (
-    0.3  # ambient light for the headlight: half of MuJoCo's on surfaces that face it
-)
+# Ambient light for the headlight: half of MuJoCo's on surfaces that face it.
+_HEADLIGHT_STRENGTH = 0.3
 _UNLIT_EXTENSION = "KHR_materials_unlit"
 _SKY_EXTENTS = 60.0  # half side of the skybox, in extents of the model
 _LAMP_EXTENTS = 5.0  # distance of directional lights, in extents of the model
@@ -33,7 +32,8 @@ class Lights:
     """The lights of the first world.
 
     Attributes:
-      shown: whether they are on, or viser's default lights.
+      ids: ids of the lights that are drawn.
+      shown: the lights of the model are on; else viser's default lights.
     """
 
     def __init__(self, server: Any, m: Model):
@@ -69,13 +69,14 @@ class Lights:
             pos, way = poses.light_xpos[0, i], poses.light_xdir[0, i]
             if not np.isfinite([pos, way]).all():
                 continue
-            # viser's directional light points from there to the origin
+            # A directional light of viser shines from its position towards the origin.
             if self._m.light_type[i] == LightType.DIRECTIONAL:
                 handle.position = -_LAMP_EXTENTS * float(self._m.stat.extent) * way
             else:
                 handle.position, handle.wxyz = pos, _rotation_towards(way)
 
     def _lamp(self, i: int) -> Any:
+        """Add one light to the scene by its type, and return its handle."""
         m, scene = self._m, self._server.scene
         name = name_of(m, "light", i)
         path, color = f"/lights/{name.replace('/', '|')}", np.asarray(m.light_diffuse)[i]
@@ -123,12 +124,12 @@ def _make_unlit(tree: dict[str, Any]) -> None:
         material["extensions"] = {_UNLIT_EXTENSION: {}}
 
 
-def _box(one: bool) -> tuple[TriangleShape, np.ndarray]:
+def _box(single_image: bool) -> tuple[TriangleShape, np.ndarray]:
     """Return a box seen from inside, and the texture coordinates of its corners in a strip of six
     images.
 
     Args:
-      one: whether there is a single image for all sides.
+      single_image: all sides have the same image.
     """
     vertex, texcoord, face = [], [], []
     for side, (right, down) in enumerate(CUBE_AXES):
@@ -136,12 +137,12 @@ def _box(one: bool) -> tuple[TriangleShape, np.ndarray]:
         ahead[side // 2] = 1 - 2 * (side % 2)
         u, v = (np.sign(k) * np.eye(3)[abs(k) - 1] for k in (right, down))
         for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
-            # half a pixel inside, so that the next image of the strip does not show
+            # Slightly inside of the image, so that the next one of the strip is not sampled.
             across, along = (0.5 + 0.498 * k for k in (x, y))
             vertex.append(ahead + x * u + y * v)
-            texcoord.append((across, along if one else (side + along) / 6))
+            texcoord.append((across, along if single_image else (side + along) / 6))
         face += [np.array(k) + 4 * side for k in ((0, 1, 2), (0, 2, 3))]
-    # y is up in the cube, z in the world
+    # Rotate y up, as in the cube, to z up, as in the world; orient all faces inward.
     turned = np.array(vertex)[:, [0, 2, 1]] * [1, -1, 1]
     corner = turned[np.array(face)]
     normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])

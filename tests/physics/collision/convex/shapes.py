@@ -8,7 +8,7 @@ from physics.oracle import unpack
 
 from jaxsim import Model
 from jaxsim.io.bridge import put_model
-from jaxsim.physics.collision.convex.hull import Hulls, hulls
+from jaxsim.physics.collision.convex.hull.hulls import Hulls, hulls
 
 
 def _ring(n: int, radius: float, height: float) -> np.ndarray:

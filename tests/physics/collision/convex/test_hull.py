@@ -18,18 +18,14 @@ from jaxsim.assets.mesh.support_map import CELLS_PER_EDGE, COORDINATE_ROUNDING
 from jaxsim.batch.program_report import count_equations
 from jaxsim.io.save import from_bytes, to_bytes
 from jaxsim.math import Vec
-from jaxsim.physics.collision.convex.hull import (
-    Hulls,
+from jaxsim.physics.collision.convex.hull.faces import (
     face_normal,
     face_vertices,
     hull_ends,
     hull_faces,
-    hull_of,
-    hull_support,
-    hull_vertex,
-    hulls,
-    row_of,
 )
+from jaxsim.physics.collision.convex.hull.hulls import Hulls, hull_of, hull_vertex, hulls, row_of
+from jaxsim.physics.collision.convex.hull.support import hull_support
 
 MANY = 100_000  # random directions for a hull
 ALL = tuple(SHAPES)

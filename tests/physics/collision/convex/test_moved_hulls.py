@@ -10,7 +10,7 @@ from tolerance import STORED_SINGLE
 
 import jaxsim
 from jaxsim.envs import randomize
-from jaxsim.physics.collision.convex.hull import hulls
+from jaxsim.physics.collision.convex.hull.hulls import hulls
 from jaxsim.transforms.layout import unpack_record
 
 XML = """<mujoco><asset><mesh name="a" builtin="sphere" params="1" scale=".1 .1 .1"/></asset>

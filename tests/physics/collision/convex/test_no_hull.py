@@ -17,7 +17,8 @@ from jaxsim.io.bridge import put_model
 from jaxsim.math import Vec
 from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.collision.convex.hull import hull_of, hull_support, hulls
+from jaxsim.physics.collision.convex.hull.hulls import hull_of, hulls
+from jaxsim.physics.collision.convex.hull.support import hull_support
 from jaxsim.transforms.layout import pack_record, unpack_record
 from jaxsim.transforms.tuning import Tuning
 

@@ -18,7 +18,7 @@ import jaxsim
 from jaxsim.io.bridge import put_model
 from jaxsim.math import Quat, Rot, Vec
 from jaxsim.physics.collision.contacts import collision
-from jaxsim.physics.collision.convex.hull import Hulls
+from jaxsim.physics.collision.convex.hull.hulls import Hulls
 from jaxsim.physics.collision.convex.plane_mesh import plane_mesh
 from jaxsim.physics.collision.shape import ContactPoints, PlacedGeoms
 from jaxsim.transforms.layout import pack_record
