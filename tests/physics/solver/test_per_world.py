@@ -16,7 +16,7 @@ import jaxsim
 from jaxsim.enums import DisableBit
 from jaxsim.physics.solver.problem import ConstraintProblem
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.kernels, pytest.mark.long]
 
 BALLS = "".join(
     f'<body pos="{0.3 * (k % 4)} {0.3 * (k // 4)} .1"><freejoint/><geom size=".1"/></body>'
