@@ -21,6 +21,8 @@ from jaxsim.linalg.choose import Form
 from jaxsim.model.model import Model
 from jaxsim.physics.partition import inertia_choice
 
+pytestmark = pytest.mark.kernels
+
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".1 .05 .02" euler="10 20 30"/>'
 ARM = """<body pos="{k} 0 1"><joint name="a{k}" axis="0 1 0" armature=".1"/>{geom}
   <body pos=".4 0 0"><joint name="b{k}" axis="1 0 1"/>{geom}</body></body>"""
