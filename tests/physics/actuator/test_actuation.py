@@ -107,6 +107,7 @@ def test_gradients(case):
     check_grads(jax.jit(outputs), inputs, order=1, modes=("rev",), eps=1e-6, **ROUGH_DIFFERENCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["kinds", "muscles"])
 def test_many_worlds_are_many_loops(case):
     mj = build(**CASES[case])
@@ -115,6 +116,7 @@ def test_many_worlds_are_many_loops(case):
     oracle.assert_worlds_are_a_loop(stage, mj, states, SAME)
 
 
+@pytest.mark.slow
 def test_float32_stays_float32():
     mj = build(actuators=KINDS + MUSCLES)
     m, d = single(oracle.pair(mj, random_state(mj, 0)))

@@ -186,12 +186,14 @@ def test_gradients_at_rest_are_finite():
     assert all(np.isfinite(g).all() for g in grads)
 
 
+@pytest.mark.slow
 def test_many_worlds_are_many_loops():
     mj = build(actuators=ALL)
     states = [moving(mj, seed) for seed in range(3)]
     oracle.assert_worlds_are_a_loop(stage, mj, states, STAGE)
 
 
+@pytest.mark.slow
 def test_float32_stays_float32():
     mj = build(actuators=ALL)
     pair = oracle.pair(mj, moving(mj, 0))

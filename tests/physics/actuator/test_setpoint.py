@@ -81,6 +81,7 @@ def test_a_whole_turn_changes_nothing():
     assert slope(here)[1, 1] == pytest.approx(3)
 
 
+@pytest.mark.slow
 def test_worlds_are_a_loop():
     mj = oracle.compile_xml(XML.format(integrator="Euler"))
     m, start = put_model(mj), [put_data(mj, wound(mj, seed)) for seed in range(5)]

@@ -69,6 +69,7 @@ def test_every_kind_is_the_oracles():
         np.testing.assert_allclose(velocity, mjd.actuator_velocity, **ROUNDING)
 
 
+@pytest.mark.slow
 def test_many_worlds_are_many_loops():
     mj = oracle.compile_xml(ALL_KINDS)
     states = [random_state(mj, seed) for seed in range(3)]

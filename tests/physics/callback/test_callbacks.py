@@ -204,6 +204,7 @@ def test_worlds_have_laws_with_numbers_of_their_own():
         np.testing.assert_allclose(together[k], alone(gain(s)), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_single_precision():
     loss = trained(jnp.float32)
     found = jit(loss)(gain(dtype=np.float32))

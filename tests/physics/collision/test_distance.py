@@ -131,6 +131,7 @@ def test_distances_from_sdf_geoms_equal_the_oracle():
     assert (off[~near] == 0).all()
 
 
+@pytest.mark.slow
 def test_sensors_of_bodies_with_a_height_field_equal_the_oracle():
     """Each has its own cutoff, which decides which prisms count."""
     mj = land()

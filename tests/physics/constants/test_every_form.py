@@ -74,6 +74,10 @@ FORMS = {
     "empty": (xml(""), Form.DENSE),
 }
 each = pytest.mark.parametrize("name", FORMS)
+KINDS = ("two trees of one dof", "tendon with inertia", "star")  # one of each form
+some = pytest.mark.parametrize(
+    "name", [n if n in KINDS else pytest.param(n, marks=pytest.mark.slow) for n in FORMS]
+)
 LEAVES = "body_mass body_inertia body_pos geom_size dof_armature actuator_armature".split()
 COMPILER = {"xla_backend_optimization_level": 0}  # the programs run a few times
 
@@ -131,7 +135,7 @@ def test_set_const_is_mujocos_after_changes(name):
         )
 
 
-@each
+@some
 def test_worlds_are_the_loop(name):
     m = load(name)
     new = [changed(m, seed) for seed in range(3)]
@@ -143,7 +147,7 @@ def test_worlds_are_the_loop(name):
         same(world(many, k), recomputed(name)(values))
 
 
-@each
+@some
 def test_gradient_is_the_difference_quotient(name):
     m = load(name)
     rng = np.random.default_rng(1)
@@ -168,7 +172,7 @@ def test_the_constants_of_a_task_with_many_trees():
     jax.eval_shape(jaxsim.set_const, make("hand_cube").m)
 
 
-@each
+@some
 def test_randomize_gives_each_world_its_constants(name):
     m = load(name)
 

@@ -84,6 +84,7 @@ def test_settings():
     np.testing.assert_allclose(ours, theirs, rtol=STIFF["rtol"])
 
 
+@pytest.mark.slow
 def test_in_single_precision():
     """The simulation itself is in double: only the model and the result are rounded."""
     with jax.enable_x64(False):

@@ -215,6 +215,7 @@ def test_mujocos_constants_after_changes(parts, seed):
         )
 
 
+@pytest.mark.slow
 def test_vmap_is_the_loop(parts):
     new = [changes(parts, seed) for seed in range(3)]
     stacked = {n: jnp.stack([jnp.asarray(c[n]) for c in new]) for n in new[0]}
@@ -270,6 +271,7 @@ def test_gradient_is_the_difference_quotient():
     np.testing.assert_allclose(reverse, (moved(h) - moved(-h)) / (2 * h), rtol=DIFFERENCE["rtol"])
 
 
+@pytest.mark.slow
 def test_single_precision():
     m = jaxsim.load_model(SMALL)
     single = jax.tree.map(lambda a: a.astype(jnp.float32), m)

@@ -182,7 +182,7 @@ def equal(ours, theirs, largest=0.0) -> None:
     [
         "all",
         pytest.param("limits without margin", marks=pytest.mark.slow),
-        "time constants as given",
+        pytest.param("time constants as given", marks=pytest.mark.slow),
         pytest.param("none", marks=pytest.mark.slow),
     ],
 )

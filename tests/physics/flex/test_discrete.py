@@ -112,6 +112,7 @@ def small():
     return mj, states[1], m, worlds[1], run
 
 
+@pytest.mark.slow
 def test_inverse_dynamics():
     mj, d, m, world, run = small()
     back = run(m, world)

@@ -298,6 +298,7 @@ def test_gradients(case, function):
     np.testing.assert_allclose(slope, (above - below) / 2e-6, **DIFFERENCE | {"rtol": 2e-6})
 
 
+@pytest.mark.slow
 def test_single_precision():
     _, _, worlds, (found, _) = program("elements")
     with jax.enable_x64(False):

@@ -201,6 +201,7 @@ def test_gradients():
     np.testing.assert_allclose(slope, (above - below) / 2e-6, **DIFFERENCE | {"rtol": 1e-6})
 
 
+@pytest.mark.slow
 def test_single_precision():
     _, _, m, d, step = small()
     with jax.enable_x64(False):

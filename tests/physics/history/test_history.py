@@ -301,6 +301,7 @@ def test_stages_called_one_by_one_are_a_step():
         np.testing.assert_allclose(getattr(apart, name), getattr(whole, name), **DYNAMICS)
 
 
+@pytest.mark.slow
 def test_single_precision():
     """The samples are those of double precision, not their neighbors, where the delay is a number
     of steps and the clock has run for a minute."""

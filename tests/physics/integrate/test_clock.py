@@ -58,7 +58,7 @@ def shifted(mj: mujoco.MjModel, start: float) -> mujoco.MjData:
     return d
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "RK4"])
+@pytest.mark.parametrize("integrator", ["Euler", pytest.param("RK4", marks=pytest.mark.slow)])
 def test_delays_and_samples_are_the_same_at_any_time(single, integrator):
     """In a program of one world, and of worlds that begin at other times; against MuJoCo."""
     mj = mujoco.MjModel.from_xml_string(MODEL.format(option=f'integrator="{integrator}"'))

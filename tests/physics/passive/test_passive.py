@@ -130,6 +130,7 @@ def test_gradients_at_rest_are_finite():
     assert all(np.isfinite(g).all() for g in jax.tree.leaves(grads))
 
 
+@pytest.mark.slow
 def test_many_worlds_are_many_loops():
     mj = build(**CASES["fins, ellipsoid"])
     states = [random_state(mj, seed) for seed in range(3)]

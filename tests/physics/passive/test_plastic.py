@@ -200,6 +200,7 @@ def test_gradient():
         np.testing.assert_allclose(slope, (both[0] - both[1]) / (2 * h), **DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_single_precision():
     mj = oracle()
     states = begun(mj)

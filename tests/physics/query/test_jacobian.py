@@ -90,6 +90,7 @@ def test_one_world_equals_a_batch():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, **ROUNDING), ours, together)
 
 
+@pytest.mark.slow
 def test_in_single_precision():
     _, _, m, d = pair()
     shapes = jax.eval_shape(all_queries, single(m), single(world(d, 0)), 3)

@@ -110,6 +110,7 @@ def test_quaternions_of_a_configuration():
         np.testing.assert_allclose(found()["normalize_quat"][k], qpos, **ROUNDING)
 
 
+@pytest.mark.slow
 def test_in_single_precision():
     _, _, m, d = pair()
     vec, rows = (jnp.ones((STATES, n), jnp.float32) for n in (m.nv, 20))

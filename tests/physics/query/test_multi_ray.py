@@ -112,6 +112,7 @@ def test_masks_and_no_cutoff():
         np.testing.assert_allclose(mine, expected, **STAGE)
 
 
+@pytest.mark.slow
 def test_worlds_with_a_cutoff_of_their_own():
     m, vec = put_model(scene()), directions(3)
     states = [state(seed) for seed in range(4)]

@@ -85,6 +85,7 @@ def test_the_derivative_of_an_acceleration():
     np.testing.assert_allclose(here, found()[0][ASKED.index(local)][0, 1], **STAGES)
 
 
+@pytest.mark.slow
 def test_in_single_precision():
     _, _, m, d = pair()
 

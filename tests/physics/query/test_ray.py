@@ -204,6 +204,7 @@ def test_rays_along_grids_and_axes():
     np.testing.assert_allclose(hit[:, 0], 2.7, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_single_precision_far_away():
     """A ray from a hundred meters away meets what one from nearby does."""
     mj, d = everything(*QUICK)

@@ -92,6 +92,7 @@ def test_readings_are_the_oracles():
     assert 0.1 < (dist < 0).mean() < 0.9
 
 
+@pytest.mark.slow
 def test_many_worlds_are_a_loop():
     oracle.assert_worlds_are_a_loop(read, model(), [state(k) for k in range(WORLDS)], STAGE)
 

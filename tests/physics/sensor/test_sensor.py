@@ -166,6 +166,7 @@ def test_stages_one_by_one_equal_all_sensors():
     np.testing.assert_array_equal(jax.jit(stages)(m, d), run(m, d))
 
 
+@pytest.mark.slow
 def test_vmap_equals_a_loop_over_worlds():
     mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
     states = [random_state(mj, seed) for seed in range(3)]

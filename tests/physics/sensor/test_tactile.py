@@ -131,6 +131,7 @@ def test_every_kind_of_geom_was_felt(name):
     assert (changes > 0) == (name != "hull")
 
 
+@pytest.mark.slow
 def test_many_worlds_and_nothing_kept_but_the_readings():
     mj = model()
     m, states = put_model(mj), [state(seed) for seed in range(4)]

@@ -282,6 +282,7 @@ def test_single_precision():
     np.testing.assert_array_equal(again.tree_asleep[0], d.tree_asleep)
 
 
+@pytest.mark.slow
 def test_worlds_sleep_on_their_own(asleep):
     """Batches are a loop: of three worlds one sleeps, one is awake, one is being woken."""
     m = asleep.m
@@ -384,6 +385,7 @@ def test_poses_that_round_otherwise_do_not_wake_mujoco():
     assert mjd.tree_asleep.tolist() == [0]
 
 
+@pytest.mark.slow
 def test_tendons_along_many_trees_and_those_that_sleep():
     """A tendon couples its trees into one island; that of a sleeping tree exerts no force."""
     body = '<body pos="0 {0} 1"><joint name="j{0}" axis="0 1 0" damping="1"/>{1}</body>'

@@ -197,6 +197,7 @@ def test_many_worlds_are_a_loop(solver):
         assert abs(one.solver_niter - alone.solver_niter) <= 1  # a gain of rounding
 
 
+@pytest.mark.slow
 @each_solver
 def test_single_precision(solver):
     m, d = worlds(solver)

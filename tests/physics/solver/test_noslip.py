@@ -245,6 +245,7 @@ def test_many_worlds_are_a_loop(cone):
         assert one.solver_niter == alone.solver_niter
 
 
+@pytest.mark.slow
 def test_single_precision():
     m, d = worlds("elliptic")
     for k in SEEDS:
@@ -279,6 +280,7 @@ def test_derivatives_are_differences(cone):
         np.testing.assert_allclose(backwards, forwards, **STIFF)
 
 
+@pytest.mark.slow
 def test_inverse_dynamics_does_not_know_of_them():
     """The forces belong to the acceleration without the iterations, as in MuJoCo."""
     mj = small("pyramidal")

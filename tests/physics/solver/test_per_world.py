@@ -121,6 +121,7 @@ def test_worlds_that_differ_are_as_those_of_mujoco(name, monkeypatch):
         assert int(ours.solver_niter) == int(own.solver_niter)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

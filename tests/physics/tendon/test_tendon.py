@@ -155,6 +155,7 @@ def test_gradient_of_a_wrapped_length(kind, side):
     check_grads(jax.jit(outputs), (x,), order=1, modes=("fwd", "rev"), eps=1e-6, **ROUGH_DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_many_worlds_are_many_loops():
     mj = oracle.compile_xml(wrapped("sphere", "outside"))
     states = [random_state(mj, seed, spread=0.5) for seed in range(3)]

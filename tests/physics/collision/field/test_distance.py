@@ -52,6 +52,7 @@ def test_distances_and_slopes_equal_the_oracle(asked):
         np.testing.assert_allclose(slope[:, geom], direction, **tolerance)
 
 
+@pytest.mark.slow
 def test_single_precision(asked):
     _, solid, _, x = asked
     double = np.asarray(signed_distance(x, solid))
