@@ -59,7 +59,12 @@ def moving(mj: mujoco.MjModel) -> mujoco.MjData:
 
 
 @pytest.mark.parametrize(
-    ("cone", "solver"), [("elliptic", "Newton"), ("pyramidal", "Newton"), ("elliptic", "PGS")]
+    ("cone", "solver"),
+    [
+        ("elliptic", "Newton"),
+        pytest.param("pyramidal", "Newton", marks=pytest.mark.slow),
+        pytest.param("elliptic", "PGS", marks=pytest.mark.slow),
+    ],
 )
 def test_every_field_of_the_rows(cone, solver):
     mj = model(cone, solver)
