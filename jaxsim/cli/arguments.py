@@ -259,6 +259,7 @@ def _add_files(commands: Any) -> None:
     learn.add_argument("--out", metavar="FOLDER", help="run folder (default: runs/CONFIG)")
     learn.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
     _add_tier(learn)
+    _add_distributed(learn)
     _settable(learn, "worlds.count=256")
 
     play = _add_command(commands, "play", "evaluate a trained policy, and record it")
@@ -325,7 +326,7 @@ def _add_distributed(parser: argparse.ArgumentParser) -> None:
         "--distributed",
         action="store_true",
         help="divide the worlds among all devices of all processes that Slurm, MPI, Kubernetes or "
-        "a cloud TPU has started",
+        "a cloud TPU has started: docs/distributed.md",
     )
     parser.add_argument(
         "--coordinator",
