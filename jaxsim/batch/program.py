@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsim.batch.devices import WORLD_AXIS, drop_padding, pad_worlds, split_worlds
+from jaxsim.batch.devices import Devices, divide_worlds, drop_padding, pad_worlds
+from jaxsim.batch.processes import place
 from jaxsim.batch.scan import Records, check_record
 from jaxsim.io.phase import named_phase
 from jaxsim.model.data import Data
@@ -64,6 +64,8 @@ class BatchProgram:
       ctrl: controls of each step. None: `d.ctrl` at every step.
       size: steps of a chunk.
       record: names of the fields of Data to record.
+      devices: the devices, or a mesh, over all axes of which the worlds are divided. None: all
+        devices, of all processes.
 
     Attributes:
       devices: number of devices in use. Where they do not divide the number of worlds, the last
@@ -83,6 +85,7 @@ class BatchProgram:
         *,
         size: int = 20,
         record: Sequence[str] = (),
+        devices: Devices | None = None,
     ):
         check_model("BatchProgram", m)
         leading = np.shape(d.time)[:1] if isinstance(d, Data) else ()
@@ -97,21 +100,20 @@ class BatchProgram:
         if check_count("BatchProgram: size", size) < 1:
             raise ValueError("BatchProgram: size: a chunk has at least one step, got 0")
         self.size = size
-        self.devices, each = split_worlds(worlds, jax.device_count())
-        self.tile = tile_size(m, each)
-        self._worlds, self._padded = worlds, self.devices * each
-        mesh = Mesh(np.array(jax.devices()[: self.devices]), (WORLD_AXIS,))
-        self._by_world = NamedSharding(mesh, P(WORLD_AXIS))
-        self._everywhere = NamedSharding(mesh, P())
-        self._m, self._ctrl = jax.device_put((m, ctrl), self._everywhere)
+        division = divide_worlds(worlds, devices)
+        self.devices = division.mesh.size
+        self.tile = tile_size(m, division.each)
+        self._worlds, self._padded = worlds, division.padded
+        self._by_world, self._everywhere = division.by_world, division.everywhere
+        self._m, self._ctrl = place((m, ctrl), self._everywhere)
 
         advance = functools.partial(_advance, size=size, tile=self.tile, record=tuple(record))
-        by_step = P(None, WORLD_AXIS)
+        by_world, by_step = P(division.axes), P(None, division.axes)
         sharded = jax.shard_map(
             advance,
-            mesh=mesh,
-            in_specs=(P(), P(WORLD_AXIS), by_step, P()),
-            out_specs=(P(WORLD_AXIS), by_step),
+            mesh=division.mesh,
+            in_specs=(P(), by_world, by_step, P()),
+            out_specs=(by_world, by_step),
             check_vma=False,
         )
 
@@ -156,18 +158,30 @@ class BatchProgram:
 
     def _arguments(self, d: Data, start: int, count: int) -> tuple:
         """Return the arguments of the program, on the devices it expects them on."""
-        numbers = jax.device_put((np.int32(start), np.int32(count)), self._everywhere)
-        return self._m, jax.device_put(d, self._by_world), self._ctrl, *numbers
+        numbers = place((np.int32(start), np.int32(count)), self._everywhere)
+        return self._m, place(d, self._by_world), self._ctrl, *numbers
 
 
-def replicate(d: Data, worlds: int) -> Data:
+def replicate(d: Data, worlds: int, *, devices: Devices | None = None) -> Data:
     """Return a batch of copies of one world, with a leading axis.
+
+    Args:
+      d: the world.
+      worlds: number of copies.
+      devices: the devices, or a mesh, over which the copies are divided, as `BatchProgram` does, if
+        they can be divided equally. None: all copies are where `d` is.
 
     Example:
       >>> replicate(d, 8).qpos.shape
       (8, 1)
     """
-    return _replicate_worlds(d, check_count("replicate: worlds", worlds))
+    worlds = check_count("replicate: worlds", worlds)
+    division = divide_worlds(worlds, devices) if worlds and devices is not None else None
+    if division is None or division.padded != worlds:
+        return _replicate_worlds(d, worlds)
+    copy = jax.jit(_replicate_worlds, static_argnums=1, out_shardings=division.by_world)
+    copies: Data = copy(place(d, division.everywhere), worlds)
+    return copies
 
 
 @functools.partial(jax.jit, static_argnums=1)  # one program instead of one for each shape

@@ -130,6 +130,7 @@ def _add_rollout(commands: Any) -> None:
         "--seed", type=int, default=0, help="random seed for `--ctrl random` (default 0)"
     )
     _share(run, "--contacts", "--float64")
+    _add_distributed(run)
 
 
 def _add_measurements(commands: Any) -> None:
@@ -258,6 +259,7 @@ def _add_files(commands: Any) -> None:
     learn.add_argument("--out", metavar="FOLDER", help="run folder (default: runs/CONFIG)")
     learn.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
     _add_tier(learn)
+    _add_distributed(learn)
     _settable(learn, "worlds.count=256")
 
     play = _add_command(commands, "play", "evaluate a trained policy, and record it")
@@ -316,6 +318,32 @@ def _share(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add arguments that several commands have."""
     for name in names:
         parser.add_argument(name, **_SHARED[name])
+
+
+def _add_distributed(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of a command that can run in several processes."""
+    parser.add_argument(
+        "--distributed",
+        action="store_true",
+        help="divide the worlds among all devices of all processes that Slurm, MPI, Kubernetes or "
+        "a cloud TPU has started: docs/distributed.md",
+    )
+    parser.add_argument(
+        "--coordinator",
+        metavar="HOST:PORT",
+        help="address of process 0, for processes that were started by hand",
+    )
+    parser.add_argument("--processes", type=_count, metavar="N", help="number of processes")
+    parser.add_argument(
+        "--process", type=_parse_index, metavar="I", help="index of this process, from 0"
+    )
+    parser.add_argument(
+        "--heartbeat",
+        type=_count,
+        default=100,
+        metavar="SECONDS",
+        help="seconds after which a process without a sign of life ends the others (default 100)",
+    )
 
 
 def _add_tier(parser: argparse.ArgumentParser) -> None:

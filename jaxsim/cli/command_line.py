@@ -5,6 +5,7 @@ Exit codes:
     0    success
     1    a training of a sweep has failed; its log has the reason
     2    wrong input: the line on stderr names the fault, its location and the remedy
+    3    a process of a run in several processes (`--distributed`) has failed
     130  interrupted; no partial file is left
     143  stopped by SIGTERM, 129 by SIGHUP; no partial file is left
 """
@@ -16,13 +17,14 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TextIO
 
 from jaxsim.assets.source.limits import limits
 from jaxsim.cli.arguments import make_parser
 from jaxsim.cli.progress import Phases
 from jaxsim.cli.signals import Stopped, convert_stop_signals, end_process
-from jaxsim.cli.user_error import InputProblem
+from jaxsim.cli.user_error import InputProblem, ProcessProblem
 from jaxsim.errors import InputError, UnsupportedWarning
 from jaxsim.escape import block
 from jaxsim.io.phase import listening
@@ -51,8 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     with _visible_output():
         code = _run_and_report(make_parser().parse_args(argv))
-    if argv is None and (code > 128 or _is_optimizing()):
-        end_process(code)  # the process is ours: taking down JAX would take seconds
+    if argv is None and (code > 128 or _is_optimizing() or _is_connected()):
+        # The process is ours: taking down JAX would take seconds, and wait for other processes.
+        end_process(code)
     return code
 
 
@@ -62,16 +65,26 @@ def _is_optimizing() -> bool:
     return module is not None and module.is_compiling()
 
 
+def _is_connected() -> bool:
+    """Return whether this process has failed and is still connected with others."""
+    jax = sys.modules.get("jax")
+    return jax is not None and jax.distributed.is_initialized()
+
+
 def _run_and_report(args: argparse.Namespace) -> int:
     """Run a command and report its errors; return the exit code."""
     # `info` lists unsupported features, and the other commands end with an error.
     warnings.simplefilter("ignore", UnsupportedWarning)
     try:
-        with convert_stop_signals(), limits(**dict(args.limit)), listening(Phases()):
+        with convert_stop_signals(), limits(**dict(args.limit)):
             return _run_command(args)
     except (InputError, InputProblem, MissingExtra) as error:
         _print_message(str(error))
         return 2
+    except ProcessProblem as error:
+        if str(error):
+            _print_message(str(error))
+        return error.code
     except Stopped as stopped:
         _print_message(f"\nstopped by {stopped}")
         return 128 + stopped.number
@@ -99,22 +112,39 @@ def _run_command(args: argparse.Namespace) -> int:
         from jaxsim.cli.cache import keep_programs
 
         keep_programs()
-    _load_plugins(args.plugins)
     if getattr(args, "float64", False):
         import jax
 
         jax.config.update("jax_enable_x64", True)
     if args.command == "rollout":
-        import jax
+        _use_all_cores()
+    with _joined_processes(args), listening(Phases()):
+        _load_plugins(args.plugins)
+        module, function = _COMMANDS[args.command].split(":")
+        run = getattr(importlib.import_module(module), function)
+        code: int = run(args)
+    return code
 
-        # XLA runs small operations on one core, so each core becomes a device. A process that has
-        # used JAX before keeps its devices.
+
+def _use_all_cores() -> None:
+    """Make each core a device, unless the user has set their number.
+
+    XLA runs small operations on one core. A process that has used JAX before keeps its devices.
+    """
+    import jax
+
+    if jax.config.values["jax_num_cpu_devices"] == -1:
         with contextlib.suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", os.cpu_count())
-    module, function = _COMMANDS[args.command].split(":")
-    run = getattr(importlib.import_module(module), function)
-    code: int = run(args)
-    return code
+
+
+def _joined_processes(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """Return the context in which a command runs as one of several processes, if it asks for it."""
+    if not hasattr(args, "distributed"):
+        return contextlib.nullcontext()
+    from jaxsim.cli.distributed import is_distributed, joined_processes
+
+    return joined_processes(args) if is_distributed(args) else contextlib.nullcontext()
 
 
 def _load_plugins(folders: Sequence[str]) -> None:

@@ -1,8 +1,11 @@
 """Summary of a rollout in a few lines."""
 
-import jax
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 
+from jaxsim.batch.processes import to_host
 from jaxsim.cli.progress import format_count
 from jaxsim.enums import JointType
 from jaxsim.model.data import Data
@@ -10,9 +13,11 @@ from jaxsim.model.describe import warning_texts
 from jaxsim.model.model import Model
 from jaxsim.model.warning import warning_counts
 
+_SUMMARIZED_FIELDS = ("time", "qpos", "ncon", "warning", "warning_lastinfo")
+
 
 def describe_rollout(m: Model, d: Data, steps: int, seconds: float) -> str:
-    """Return a description of the worlds after a rollout.
+    """Return a description of the worlds after a rollout; all processes must call it.
 
     Args:
       m: the model.
@@ -20,8 +25,8 @@ def describe_rollout(m: Model, d: Data, steps: int, seconds: float) -> str:
       steps: steps of each world.
       seconds: wall time of all worlds together.
     """
-    d = jax.device_get(d)
-    worlds = len(d.time)
+    ends: Any = SimpleNamespace(**to_host({n: getattr(d, n) for n in _SUMMARIZED_FIELDS}))
+    worlds = len(ends.time)
     simulated = worlds * steps * float(m.opt.timestep)
     rows = [
         (
@@ -30,9 +35,9 @@ def describe_rollout(m: Model, d: Data, steps: int, seconds: float) -> str:
             f"{format_count(simulated / seconds)} times real time",
         ),
         ("speed", f"{format_count(worlds * steps / seconds)} world steps/s"),
-        *_heights(m, d),
-        *_contacts(m, d),
-        *_warnings(m, d),
+        *_heights(m, ends),
+        *_contacts(m, ends),
+        *_warnings(m, ends),
     ]
     return "\n".join(f"{name:11} {text}" for name, text in rows)
 

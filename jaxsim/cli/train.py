@@ -11,6 +11,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from jaxsim.cli.distributed import agreed_errors, check_same_input, is_distributed
 from jaxsim.cli.progress import Progress
 from jaxsim.io.phase import named_phase
 from jaxsim.learn.curve import CurveRow
@@ -21,10 +22,15 @@ from jaxsim.learn.run import train as run_training
 def train_from_file(args: argparse.Namespace) -> int:
     """Train as a configuration specifies, or resume a run."""
     file = Path(args.config)
-    if args.resume:
-        run = old_run(args.out or file, args.changes)
-    else:
-        run = new_run(file, args.out or Path("runs") / file.stem, args.changes)
+    devices = jax.devices() if is_distributed(args) else None
+    with agreed_errors():
+        if args.resume:
+            run = old_run(args.out or file, args.changes, devices=devices)
+        else:
+            folder = args.out or Path("runs") / file.stem
+            run = new_run(file, folder, args.changes, devices=devices)
+    check_same_input(f"{file}, or its task", repr(run.training), run.env.m)
+    check_same_input(str(run.folder / "checkpoints"), repr(run.checkpoints.steps()))
     _describe(run)
     training = run.training
     bars: list[Progress] = []  # created at the first actions, so that compile time does not count
@@ -87,6 +93,9 @@ def _describe(run: Run) -> None:
     print(f"{'task':11} {training.task}: {env.action_size} actions, ", end="")
     print(f"{env.observation_size} observations, {float(env.dt) * 1e3:.3g} ms per action")
     print(f"{'learner':11} {training.algorithm}, {training.seeds} seeds of {worlds.count} worlds")
+    if run.placement is not None:
+        count, processes = run.placement.division.mesh.size, jax.process_count()
+        print(f"{'devices':11} {count} of {processes} process{'es' * (processes > 1)}")
     print(f"{'folder':11} {run.folder}", flush=True)
 
 

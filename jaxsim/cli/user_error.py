@@ -14,6 +14,18 @@ class InputProblem(Exception):
     2."""
 
 
+class ProcessProblem(Exception):
+    """A failure in a run of several processes; without a message if another process reports it.
+
+    Attributes:
+      code: exit code.
+    """
+
+    def __init__(self, message: str, code: int):
+        super().__init__(message)
+        self.code = code
+
+
 @contextmanager
 def convert_drawing_errors(path: str | os.PathLike[str], kept: str = "") -> Iterator[None]:
     """Convert exceptions that libraries raise while drawing into one line.

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxsim.batch.devices import DeviceIds, Devices, over_devices
 from jaxsim.envs.core.checks import check_keys, check_models, check_state
 from jaxsim.envs.core.programs import Programs
 from jaxsim.envs.env import Env
@@ -41,6 +42,8 @@ class VectorEnv(Programs):
       axes: the axis of worlds of each leaf of `model`, or None.
       randomize: parameters that each episode draws, instead of `model`: ranges by name, or a
         function, as for `randomize`. The drawn values are in `info["drawn"]`.
+      devices: the devices, or a mesh, over which `reset` and `step` divide the worlds, as
+        `over_devices` does. None: the worlds stay where their arrays are.
 
     Raises:
       ValueError: an argument is invalid, or models do not fit their axes.
@@ -65,6 +68,7 @@ class VectorEnv(Programs):
         model: Model | None = None,
         axes: Any = None,
         randomize: Any = None,
+        devices: Devices | None = None,
     ):
         given: Any = env
         if not isinstance(given, Env):
@@ -76,6 +80,7 @@ class VectorEnv(Programs):
         if randomize is not None and model is not None:
             raise ValueError("randomize: worlds draw models at each episode, or have model=...")
         self.env, self.autoreset = env, autoreset
+        self._devices = None if devices is None else DeviceIds.of(devices)
         self.length = check_count("length", length)
         self._drawing = None if randomize is None else random_model(env.m, randomize)
         self._model = env.m if model is None else model
@@ -88,7 +93,13 @@ class VectorEnv(Programs):
     def _compile(self) -> None:
         """Compile the programs that pickles leave out."""
         axes = self._axes
-        self._step = jax.jit(self._all)  # traced once for all callers
+        self._step: Callable = jax.jit(self._all)  # traced once for all callers
+        self._new_worlds: Callable = self._new
+        if self._devices is not None:
+            own = axes if self._drawing is None else None  # axes of `_model`
+            devices = self._devices.find()
+            self._step = over_devices(self._all, (own, 0, 0), devices)
+            self._new_worlds = over_devices(self._new, (own, 0), devices)
         self._reset = jax.vmap(self._begin, in_axes=(axes, 0))
         self._start = jax.vmap(self._start_world, in_axes=(axes, 0))
         self._act = jax.vmap(self._plain, in_axes=(axes, 0, 0))
@@ -104,7 +115,7 @@ class VectorEnv(Programs):
           ValueError: there is a single key, or not one for each model.
         """
         check_keys("keys", keys, self.count)
-        return self._new(self._model, keys)
+        return self._new_worlds(self._model, keys)
 
     def step(self, state: State, action: jax.Array) -> State:
         """Take an action in each world.

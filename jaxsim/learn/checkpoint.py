@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, temporary_name, unfinished
+from jaxsim.batch.processes import is_writer, to_host
 from jaxsim.errors import InputError, LocatedProblem, SourceLocation
 from jaxsim.optional import require
 
@@ -59,7 +60,8 @@ class Checkpoints:
     def save(self, step: int, state: Any, rows: Sequence[dict[str, Any]] = ()) -> None:
         """Write the state of a step; a failed save leaves nothing behind.
 
-        An existing folder of that name, which must be damaged, is moved aside.
+        All processes must call it; process 0 writes. The files do not depend on the devices. An
+        existing folder of that name, which must be damaged, is moved aside.
 
         Args:
           step: step of the state.
@@ -69,13 +71,16 @@ class Checkpoints:
         Raises:
           InputError: the checkpoint cannot be written.
         """
-        arrays = {name: np.asarray(_leaf_numbers(x)) for name, x in _named_leaves(state).items()}
+        numbers = {name: _leaf_numbers(x) for name, x in _named_leaves(state).items()}
+        arrays = {name: np.asarray(x) for name, x in to_host(numbers).items()}
+        if not is_writer():
+            return
         final = self._path(step)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             discard_left_over(self.folder)
             with unfinished(temporary_name(final)) as part:
-                saver = orbax.Checkpointer(orbax.StandardCheckpointHandler())
+                saver = _make_checkpointer()
                 saver.save(part, args=orbax.args.StandardSave(arrays))
                 _write_checksums(part, step, arrays, rows)
                 if final.exists() or final.is_symlink():
@@ -148,7 +153,7 @@ class Checkpoints:
                 f"there, {_format_shape(expected.get(name))} with these"
             )
         try:
-            reader = orbax.Checkpointer(orbax.StandardCheckpointHandler())
+            reader = _make_checkpointer()
             saved = reader.restore(self._path(step), args=orbax.args.StandardRestore(shapes))
         # intact and yet unreadable, for example by another version of orbax
         except Exception as error:
@@ -173,6 +178,16 @@ class Checkpoints:
 
     def _error(self, message: str) -> InputError:
         return InputError(LocatedProblem(SourceLocation(str(self.folder)), message))
+
+
+def _make_checkpointer() -> Any:
+    """Return a Checkpointer of orbax that does not wait for other processes: arrays are whole."""
+    own = jax.process_index()
+    alone = orbax.options.MultiprocessingOptions(
+        primary_host=own, active_processes={own}, barrier_sync_key_prefix=f"process-{own}"
+    )
+    handler = orbax.StandardCheckpointHandler(multiprocessing_options=alone)
+    return orbax.Checkpointer(handler, multiprocessing_options=alone)
 
 
 def _write_checksums(folder: Path, step: int, arrays: dict[str, Any], rows: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxsim.atomic_write import write_whole
+from jaxsim.batch.processes import is_writer
 from jaxsim.errors import InputError, LocatedProblem, SourceLocation
 from jaxsim.escape import MAX_MESSAGE, line
 from jaxsim.optional import require
@@ -50,7 +51,7 @@ _COLUMN_NAMES = [f.name for f in dataclasses.fields(CurveRow)]
 
 
 class Curve:
-    """The rows of a run, kept in a file that is always complete.
+    """The rows of a run, kept in a file that is always complete; process 0 writes it.
 
     Args:
       folder: folder of the run; the file is curve.csv. It is replaced.
@@ -62,7 +63,7 @@ class Curve:
         self.path, self._picture = folder / "curve.csv", folder / "curve.png"
         self.rows = list(rows)
         self._writer = None
-        if tensorboard:
+        if tensorboard and is_writer():
             # written by a separate thread: `flush` does not wait for it
             self._writer = require("tensorboardX", "rl").SummaryWriter(folder, flush_secs=1)
         self._write()
@@ -82,6 +83,8 @@ class Curve:
         Raises:
           OSError: the file cannot be written.
         """
+        if not is_writer():
+            return None
         try:
             draw_curve(self.rows, self._picture, title)
         except OSError:
@@ -92,6 +95,8 @@ class Curve:
         return None
 
     def _write(self) -> None:
+        if not is_writer():
+            return
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(_COLUMN_NAMES)

@@ -25,6 +25,8 @@ import jax
 import numpy as np
 
 from jaxsim.atomic_write import discard_left_over, target_of, write_whole
+from jaxsim.batch.devices import Devices
+from jaxsim.batch.processes import is_writer, to_host
 from jaxsim.batch.tiered_program import TieredProgram
 from jaxsim.batch.trajectory import TrajectoryWriter, motion_header
 from jaxsim.envs.env import Env
@@ -39,6 +41,7 @@ from jaxsim.learn.derivative_check import check_task_derivatives
 from jaxsim.learn.evaluate import Scores, evaluate
 from jaxsim.learn.finished import CONFIG_FILE, is_motion_of
 from jaxsim.learn.learner import Learner
+from jaxsim.learn.placement import Placement
 from jaxsim.learn.worlds import make_task, make_worlds
 from jaxsim.model.describe import bytes_per_world
 
@@ -55,6 +58,7 @@ class Run(NamedTuple):
       learner: the learner.
       evaluate: (state of all seeds, keys of episodes) -> Scores, with a leading axis of seeds.
       checkpoints: the saved states.
+      placement: where the state is; None: on the default device.
     """
 
     folder: Path
@@ -63,6 +67,7 @@ class Run(NamedTuple):
     learner: Learner
     evaluate: Callable[[Any, jax.Array], Scores]
     checkpoints: Checkpoints
+    placement: Placement | None = None
 
     def start_keys(self) -> jax.Array:
         """Return the random keys of the seeds, (seeds,)."""
@@ -101,13 +106,21 @@ class Report(NamedTuple):
     note: str = ""
 
 
-def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -> Run:
+def new_run(
+    file: str | Path,
+    folder: str | Path,
+    changes: Sequence[str] = (),
+    *,
+    devices: Devices | None = None,
+) -> Run:
     """Return a new run.
 
     Args:
       file: the settings.
       folder: folder of the run; it is created.
       changes: settings that override those of the file, "ppo.gamma=0.98".
+      devices: the devices, or a mesh, over which the worlds are divided, of all processes if there
+        are several. None: the default device.
 
     Raises:
       ConfigError: a setting is wrong; with its line.
@@ -117,19 +130,23 @@ def new_run(file: str | Path, folder: str | Path, changes: Sequence[str] = ()) -
     if os.path.lexists(folder / CONFIG_FILE):
         message = "there is a run already; resume it (--resume), or name another folder"
         raise InputError(LocatedProblem(SourceLocation(str(folder)), message))
-    run = _run(folder, *read_config(file, Training, changes))
+    run = _run(folder, *read_config(file, Training, changes), devices)
     if run.checkpoints.any():
         message = f"there are checkpoints already, but no {CONFIG_FILE}; name another folder"
         raise InputError(LocatedProblem(SourceLocation(str(folder)), message))
     return run
 
 
-def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
+def old_run(
+    folder: str | Path, changes: Sequence[str] = (), *, devices: Devices | None = None
+) -> Run:
     """Return an existing run, to be resumed or inspected.
 
     Args:
       folder: folder of the run.
       changes: settings that override those of the run: for example `steps`, to train for longer.
+      devices: the devices over which the worlds are divided, as in `new_run`. They may be others
+        than before.
 
     Raises:
       ConfigError: a setting is wrong.
@@ -141,24 +158,27 @@ def old_run(folder: str | Path, changes: Sequence[str] = ()) -> Run:
             LocatedProblem(SourceLocation(str(folder)), f"there is no run: it has no {CONFIG_FILE}")
         )
     _check_settings(folder / CONFIG_FILE)
-    return _run(folder, *read_config(folder / CONFIG_FILE, Training, changes))
+    return _run(folder, *read_config(folder / CONFIG_FILE, Training, changes), devices)
 
 
-def _run(folder: Path, training: Training, locations: SettingLocations) -> Run:
+def _run(
+    folder: Path, training: Training, locations: SettingLocations, devices: Devices | None
+) -> Run:
     env = make_task(training, locations)
     check_memory(locations, _memory_needs(env, training))
     # An evaluation does not differentiate.
     smooth = getattr(getattr(training, training.algorithm), "smooth", 0.0)
     differentiated = env.with_smooth_contacts(smooth) if smooth else env
-    worlds = make_worlds(differentiated, training, locations, exploring=True)
+    worlds = make_worlds(differentiated, training, locations, exploring=True, devices=devices)
     learner = make_learner(worlds, training, locations)
-    quiet = make_worlds(env, training, locations, exploring=False)
+    quiet = make_worlds(env, training, locations, exploring=False, devices=devices)
 
     def scores(states: Any, keys: jax.Array) -> Scores:
         return jax.vmap(lambda state: evaluate(quiet, learner.act, state, keys))(states)
 
     checkpoints = Checkpoints(folder / "checkpoints", training.keep)
-    return Run(folder, training, env, learner, scores, checkpoints)
+    placement = None if devices is None else Placement.of(training.worlds.count, devices)
+    return Run(folder, training, env, learner, scores, checkpoints, placement)
 
 
 def _memory_needs(env: Env, training: Training) -> dict[str, float]:
@@ -197,13 +217,15 @@ def train(
 ) -> list[CurveRow]:
     """Train, from the last intact checkpoint if there is one.
 
-    Nothing in the folder changes before the checkpoint is restored and all programs are traced.
+    Nothing in the folder changes before the checkpoint is restored and all programs are traced. Of
+    several processes, all must call it with the same run; process 0 writes.
 
     Args:
       run: the run.
       say: called after some actions, and after each evaluation.
       tier: how learner and evaluation are compiled: "auto", quickly at first, and optimized in the
         background; "fast" or "optimized": one of them alone, with the same bits in each run.
+        Several processes run the optimized one instead of "auto", at the same time.
 
     Returns:
       The rows of the curve.
@@ -224,13 +246,16 @@ def train(
         with named_phase("check the derivatives of the task"):
             for note in check_task_derivatives(run.env):
                 say(Report(0, (), f"{training.task}: {note}"))
+    if state is not None and run.placement is not None:
+        state = run.placement.place_state(state)
     done = step >= training.steps
     motion = run.folder / "motion.npz"
     if not (done and is_motion_of(motion, step)):
         programs = _compile_training(run, form, tier)
     try:
-        _check_writable(run.folder)
-        _write_settings(run.folder / CONFIG_FILE, training)
+        if is_writer():
+            _check_writable(run.folder)
+            _write_settings(run.folder / CONFIG_FILE, training)
         curve = Curve(run.folder, [CurveRow(**row) for row in rows], training.tensorboard)
         if not done:
             began -= max((row.seconds for row in curve.rows), default=0.0)
@@ -238,7 +263,7 @@ def train(
         else:  # the process may have been killed before it wrote the rest
             _draw(curve, training, step, say)
             if not is_motion_of(motion, step):
-                scores = jax.device_get(programs.score(state, run.test_keys(training.episodes)))
+                scores = jax.device_get(programs.score(state, _starts(run)))
                 write_motion(motion, run, scores, _best_of(scores), step)
     except BrokenPipeError:  # the reader of our output has closed it
         raise
@@ -265,17 +290,32 @@ def _compile_training(run: Run, form: Any, tier: str) -> _Programs:
     """
     keys = run.start_keys()
     starts = run.test_keys(run.training.episodes)
+    options: dict[str, dict[str, Any]] = {"begin": {}, "learn": {}, "score": {}}
+    if run.placement is not None:
+        options = run.placement.jit_options(form)
+    # Each process would replace a program, or finish compiling it, at another time.
+    alone = jax.process_count() == 1
+    tier = tier if alone or tier != "auto" else "optimized"
+    begin = jax.jit(run.learner.begin, **options["begin"])
+    learn = jax.jit(run.learner.learn, donate_argnums=0, **options["learn"])
+    score = jax.jit(run.evaluate, **options["score"])
     programs = []
     for name, function, operands, tier_of in (
-        ("the start", jax.jit(run.learner.begin), (keys,), "fast"),  # it runs once
-        ("the learner", jax.jit(run.learner.learn, donate_argnums=0), (form,), tier),
-        ("the evaluation", jax.jit(run.evaluate), (form, starts), tier),
+        ("the start", begin, (keys,), "fast"),  # it runs once
+        ("the learner", learn, (form,), tier),
+        ("the evaluation", score, (form, starts), tier),
     ):
         with named_phase(f"trace {name}"):
             lowered = function.lower(*jax.tree.map(_shape, operands))
-        program = TieredProgram(lowered, f"compile {name}", tier_of, background=True)
+        program = TieredProgram(lowered, f"compile {name}", tier_of, background=alone)
         programs.append(program)
     return _Programs(*programs)
+
+
+def _starts(run: Run) -> Any:
+    """Return the random keys of the episodes of an evaluation, on the devices of the run."""
+    keys = run.test_keys(run.training.episodes)
+    return keys if run.placement is None else run.placement.place_keys(keys)
 
 
 def _shape(x: Any) -> jax.ShapeDtypeStruct:
@@ -293,9 +333,10 @@ def _train_to_end(
 ) -> None:
     """Train to the end, with evaluations and checkpoints."""
     training = run.training
-    starts = run.test_keys(training.episodes)
+    starts = _starts(run)
     if state is None:
-        state = programs.begin(run.start_keys())
+        keys = run.start_keys()
+        state = programs.begin(keys if run.placement is None else run.placement.place_keys(keys))
     while step < training.steps:
         until = min(step + training.every, training.steps)
         while step < until:
@@ -363,7 +404,7 @@ def _check_writable(folder: Path) -> None:
 
 def _seed_rows(step: int, seconds: float, state: Any, scores: Scores) -> list[CurveRow]:
     """Return a row for each seed."""
-    episodes = jax.device_get(state.env_state.replace(world=None))
+    episodes = to_host(state.env_state.replace(world=None))
     rows = []
     for seed, score in enumerate(scores.score):
         whole = episodes.last_steps[seed] > 0
@@ -395,7 +436,12 @@ def _best_of(scores: Scores) -> int:
 
 
 def write_motion(path: Path, run: Run, scores: Scores, seed: int, step: int) -> None:
-    """Write the episodes of a seed, after `step` actions, for `jaxsim.load_trajectory`."""
+    """Write the episodes of a seed, after `step` actions, for `jaxsim.load_trajectory`.
+
+    Of several processes, process 0 writes.
+    """
+    if not is_writer():
+        return
     motion = {name: np.asarray(x[seed]) for name, x in scores.motion.items()}
     worlds = motion["qpos"].shape[1]
     header = motion_header(run.env.m, run.training.task, run.env.repeat, worlds)

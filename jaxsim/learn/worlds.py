@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from jaxsim.batch.devices import Devices
 from jaxsim.envs.env import Env
 from jaxsim.envs.randomization import randomize
 from jaxsim.envs.ranges.change import change_of
@@ -58,7 +59,12 @@ def _import_module(module: str, locations: SettingLocations) -> ModuleType:
 
 
 def make_worlds(
-    env: Env, training: Training, locations: SettingLocations, *, exploring: bool
+    env: Env,
+    training: Training,
+    locations: SettingLocations,
+    *,
+    exploring: bool,
+    devices: Devices | None = None,
 ) -> VectorEnv | Wrapper:
     """Return the worlds of a task as presented to the learner.
 
@@ -67,6 +73,7 @@ def make_worlds(
       training: the settings.
       locations: source locations of the settings.
       exploring: whether to randomize models and add noise; false for an evaluation.
+      devices: the devices over which the worlds are divided; None: they are not divided.
 
     Raises:
       ConfigError: a leaf cannot be randomized.
@@ -75,7 +82,7 @@ def make_worlds(
     task = TASKS.get(training.task)
     length = form.length or (_DEFAULT_EPISODE_LENGTH if task is None else task.length)
     given = _random_models(env.m, training, locations) if exploring else {}
-    worlds: VectorEnv | Wrapper = VectorEnv(env, length=length, **given)
+    worlds: VectorEnv | Wrapper = VectorEnv(env, length=length, devices=devices, **given)
     if exploring and form.pushes:
         with locations.blame("worlds.pushes"):
             worlds = Pushed(worlds, form.pushes, form.push_every)

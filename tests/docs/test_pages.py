@@ -52,6 +52,12 @@ def test_the_python_of_the_page_on_ways_to_run(monkeypatch):
     assert np.isfinite(names["loop"].data.qpos).all()
 
 
+@pytest.mark.slow
+def test_the_python_of_the_page_on_processes(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert run("docs/distributed.md")["motion"]["qpos"].shape == (5, 8, 2)
+
+
 def test_figures_of_the_page_are_those_of_the_performance_page():
     figures = (ROOT / "docs/performance.md").read_text()
     page = (ROOT / "docs/running.md").read_text().partition("## What it costs")[2]

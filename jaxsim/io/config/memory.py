@@ -30,11 +30,16 @@ def check_memory(locations: SettingLocations, needs: Mapping[str, float]) -> Non
 
 
 def memory() -> float:
-    """Return the bytes of memory of the devices that simulate."""
-    stats = jax.devices()[0].memory_stats()
+    """Return the bytes of memory of the devices that simulate.
+
+    All devices, and the machines of all processes, count as much as those of this process.
+    Processes that share a machine without accelerators therefore count its memory several times.
+    """
+    stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         return float(stats["bytes_limit"]) * jax.device_count()
-    return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    own = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    return own * jax.process_count()
 
 
 def _format_gibibytes(number: float) -> str:
