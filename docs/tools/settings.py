@@ -7,12 +7,13 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
+from jaxsim.control.closed_loop.form import ClosedLoopForm
 from jaxsim.control.optimization.form import OptimizationForm as Optimization
 from jaxsim.identify.study.form import Study
 from jaxsim.io.config.read import TYPE_WORDS, SettingRule
 from jaxsim.learn.config import Training
 
-FORMS = {"train": Training, "optimize": Optimization, "identify": Study}
+FORMS = {"train": Training, "optimize": Optimization, "mpc": ClosedLoopForm, "identify": Study}
 HEAD = """# Settings
 
 Generated from the forms in the code by `python docs/tools/reference.py settings`; do not edit.

@@ -21,6 +21,7 @@ examples:
   jaxsim profile robot.xml
   jaxsim compile robot.xml --out robot.jxm
   jaxsim optimize swingup.toml --set method=cem --out motion.npz --plot motion.png
+  jaxsim mpc configs/mpc/cartpole.toml --realtime --view
   jaxsim train configs/learn/cartpole_swingup.toml --out runs/cartpole
   jaxsim play runs/cartpole
   jaxsim sweep configs/learn/cartpole_swingup.toml --over seed=0:8 --jobs 2
@@ -251,6 +252,26 @@ def _add_files(commands: Any) -> None:
     _share(seek, "--float64")
     _add_tier(seek)
     _settable(seek, "iterations=20")
+
+    loop = _add_command(commands, "mpc", "control a plant by a planner that replans in real time")
+    loop.add_argument("config", metavar="CONFIG.toml", help="the control loop: docs/mpc.md")
+    loop.add_argument(
+        "--realtime",
+        action="store_true",
+        help="advance the plant by the clock, and count late plans (default: simulated time)",
+    )
+    loop.add_argument(
+        "--out", metavar="FOLDER", help="write the motion and the figures of the run here"
+    )
+    loop.add_argument(
+        "--view", action="store_true", help="show it live in the browser, in real time"
+    )
+    loop.add_argument(
+        "--port", type=_parse_port, help="TCP port of --view (default: 8080, or the next free)"
+    )
+    _share(loop, "--float64")
+    _add_tier(loop)
+    _settable(loop, "horizon=20")
 
     learn = _add_command(commands, "train", "train a policy by reinforcement learning")
     learn.add_argument(

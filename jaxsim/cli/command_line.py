@@ -42,11 +42,14 @@ _COMMANDS = {
     "render": "jaxsim.cli.display.render:render_file",
     "plot": "jaxsim.cli.display.plot:plot",
     "optimize": "jaxsim.cli.optimize:optimize",
+    "mpc": "jaxsim.cli.mpc:mpc",
     "train": "jaxsim.cli.train:train_from_file",
     "play": "jaxsim.cli.train:play",
     "sweep": "jaxsim.cli.sweep:sweep_settings",
     "identify": "jaxsim.cli.identify:identify",
 }
+
+_ON_ALL_CORES = ("rollout", "mpc")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -116,7 +119,7 @@ def _run_command(args: argparse.Namespace) -> int:
         import jax
 
         jax.config.update("jax_enable_x64", True)
-    if args.command == "rollout":
+    if args.command in _ON_ALL_CORES:
         _use_all_cores()
     with _joined_processes(args), listening(Phases()):
         _load_plugins(args.plugins)

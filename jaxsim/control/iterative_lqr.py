@@ -95,6 +95,7 @@ def ilqr(
     iterations: int = 50,
     tolerance: float = 1e-6,
     regularization: Any = 0.0,
+    feedback: bool = True,
 ) -> Solution:
     """Minimize the cost of a problem over the controls, from an initial guess.
 
@@ -109,6 +110,9 @@ def ilqr(
       iterations: iteration limit; static.
       tolerance: convergence criterion: the expected decrease of the cost, relative to 1 + cost.
       regularization: initial value, (); pass that of a Solution to continue it.
+      feedback: whether to expand about the final motion, for its gains and for `converged`; static.
+        Without, the gains are those about the motion before it, and one of `iterations` + 1
+        expansions is saved, which matters for a planner with few iterations.
 
     Returns:
       A Solution. Its cost is infinite if every motion tried diverged.
@@ -126,7 +130,15 @@ def ilqr(
     iterations = check_count("ilqr: iterations", iterations)
 
     def iterate(now: _Iteration) -> _Iteration:
-        return _iterate(constants, now, tolerance)
+        tried = _accept(constants, now)
+        if feedback:
+            return _improve(constants, tried, tolerance)
+        return lax.cond(
+            now.number < iterations,
+            lambda tried: _improve(constants, tried, tolerance),
+            lambda tried: tried._replace(number=tried.number + 1),
+            tried,
+        )
 
     def continues(now: _Iteration) -> jax.Array:
         return (now.number <= iterations) & ~now.converged & (now.mu < MAX_REGULARIZATION)
@@ -192,11 +204,9 @@ def fill_history(history: jax.Array, number: jax.Array, cost: jax.Array) -> jax.
     return jnp.where(jnp.arange(len(history), dtype=jnp.int32) >= number, cost, history)
 
 
-def _iterate(constants: IterationConstants, now: _Iteration, tolerance: float) -> _Iteration:
-    """Try the change computed by the previous iteration, accept it if it is better, and compute
-    the next."""
+def _accept(constants: IterationConstants, now: _Iteration) -> _Iteration:
+    """Try the change computed by the previous iteration, and accept it if it is better."""
     # 1. Accept the best step of the line search if it lowers the cost.
-    m, d, problem, lower, upper = constants
     found = _try_lengths(constants, now)
     better = (found[0] < now.cost) | (now.number == 0)
     cost, ctrl, states = jax.tree.map(
@@ -204,22 +214,29 @@ def _iterate(constants: IterationConstants, now: _Iteration, tolerance: float) -
     )
     # 2. Adapt the regularization: lower after a success, higher after a failure.
     growth, mu = next_regularization(better, now.growth, now.mu)
+    history = fill_history(now.history, now.number, cost)
+    return now._replace(ctrl=ctrl, states=states, cost=cost, history=history, mu=mu, growth=growth)
+
+
+def _improve(constants: IterationConstants, now: _Iteration, tolerance: float) -> _Iteration:
+    """Compute the change of the controls that the next iteration tries."""
+    m, d, problem, lower, upper = constants
+    ctrl = now.ctrl
     # 3. Expand about the accepted motion to a linear-quadratic model.
     no_defects = jnp.zeros((len(ctrl), tangent_size(m)), ctrl.dtype)
-    model = expand(m, motion_worlds(d, states, ctrl), problem, gap=no_defects)
+    model = expand(m, motion_worlds(d, now.states, ctrl), problem, gap=no_defects)
 
     def solve(mu: jax.Array) -> Policy:
         return backward(model, lower[None] - ctrl, upper[None] - ctrl, mu)
 
     # 4. Backward pass, with the regularization raised until all systems are solvable.
-    policy, mu = regularized_policy(solve, now.policy, mu)
+    policy, mu = regularized_policy(solve, now.policy, now.mu)
     # 5. Converged if the expected decrease of the cost is small without regularization.
     expected = -jnp.sum(policy.slope)
     converged = (
-        (expected <= tolerance * (1 + jnp.abs(cost))) & (mu <= MIN_REGULARIZATION) & policy.good
+        (expected <= tolerance * (1 + jnp.abs(now.cost))) & (mu <= MIN_REGULARIZATION) & policy.good
     )
-    history = fill_history(now.history, now.number, cost)
-    return _Iteration(now.number + 1, ctrl, states, cost, history, policy, mu, growth, converged)
+    return now._replace(number=now.number + 1, policy=policy, mu=mu, converged=converged)
 
 
 def _try_lengths(

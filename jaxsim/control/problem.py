@@ -21,6 +21,7 @@ from jaxsim.model.names import name2id
 from jaxsim.model.record.check import brief_value
 
 Residual = Callable[[Model, Data], jax.Array]
+GoalResidual = Callable[[Model, Data, jax.Array], jax.Array]
 Weight = Any  # a number or an array
 
 
@@ -28,7 +29,7 @@ Weight = Any  # a number or an array
 class Term:
     """One term of the cost.
 
-    Weights and parameters are traced: they can be changed, batched or differentiated without
+    Weights, parameters and goals are traced: they can be changed, batched or differentiated without
     recompilation.
 
     Attributes:
@@ -38,14 +39,16 @@ class Term:
       terminal: weight of the cost at the end; None: `weight`.
       norm: a name of the table in jaxsim/control/norms.py.
       parameters: parameters of the norm; (): its defaults.
+      goal: third argument of the residual, such as a target position; None: the residual has two.
     """
 
     name: str
-    residual: Residual | str
+    residual: Residual | GoalResidual | str
     weight: Weight = 1.0
     terminal: Weight = None
     norm: str = "quadratic"
     parameters: tuple[Weight, ...] = ()
+    goal: Any = None
 
     def __post_init__(self):
         known = norm_named(self.norm)
@@ -53,6 +56,10 @@ class Term:
             raise ValueError(
                 f"residual of {self.name!r}: expected a function (m, d) -> vector or the name of "
                 f"a sensor, got {brief_value(self.residual)}"
+            )
+        if self.goal is not None and not callable(self.residual):
+            raise ValueError(
+                f"goal of {self.name!r}: a sensor has none; give a residual (m, d, goal) -> vector"
             )
         if len(self.parameters) not in (0, len(known.defaults)):
             raise ValueError(
@@ -64,7 +71,9 @@ class Term:
         """Return the residual, (n,)."""
         if not callable(self.residual):
             return _sensor(m, d, self.residual)
-        return jnp.atleast_1d(jnp.asarray(self.residual(m, d))).astype(m.qpos0.dtype).reshape(-1)
+        goal = () if self.goal is None else (jnp.asarray(self.goal),)
+        value = self.residual(m, d, *goal)
+        return jnp.atleast_1d(jnp.asarray(value)).astype(m.qpos0.dtype).reshape(-1)
 
     def cost(self, r: jax.Array, terminal: bool = False) -> jax.Array:
         """Return the weighted norm of a residual (n,)."""
@@ -143,6 +152,8 @@ def _sensor(m: Model, d: Data, name: str) -> jax.Array:
 
 
 jax.tree_util.register_dataclass(
-    Term, data_fields=["weight", "terminal", "parameters"], meta_fields=["name", "residual", "norm"]
+    Term,
+    data_fields=["weight", "terminal", "parameters", "goal"],
+    meta_fields=["name", "residual", "norm"],
 )
 jax.tree_util.register_dataclass(Problem, data_fields=["terms", "lower", "upper"], meta_fields=[])

@@ -104,19 +104,19 @@ class Planner:
 
     def plan(self, d: Data, running: Running) -> tuple[jax.Array, Running]:
         """Return the current control, (nu,), and the new plan."""
-        m, samples = self.m, _PLANNING_METHODS[self.method].samples
+        m, samples = self.m, PLANNING_METHODS[self.method].samples
         length = self.steps * m.opt.timestep
         # knots span the horizon from start to end, controls apply from the start of each step
         spacing = length / max(self.knots - 1, 1) if samples else m.opt.timestep
         guess = shift_plan(running.guess, elapsed_time(d, running.time, running.time_low) / spacing)
         key, now = jax.random.split(running.key)
         if samples:
-            found = _PLANNING_METHODS[self.method].solve(
+            found = PLANNING_METHODS[self.method].solve(
                 m, d, guess, self.problem, now, steps=self.steps, **self.options
             )
             guess = found.knots
         else:
-            found = _PLANNING_METHODS[self.method].solve(m, d, guess, self.problem, **self.options)
+            found = PLANNING_METHODS[self.method].solve(m, d, guess, self.problem, **self.options)
             guess = found.ctrl
         return found.ctrl[0], Running(d.time, d.time_low, guess, found.ctrl, found.cost, key)
 
@@ -127,11 +127,11 @@ class Planner:
     @property
     def _rows(self) -> int:
         """Return the number of rows of a guess."""
-        return self.knots if _PLANNING_METHODS[self.method].samples else self.steps
+        return self.knots if PLANNING_METHODS[self.method].samples else self.steps
 
     def _basis(self) -> np.ndarray:
         """Return the matrix (steps, rows) from the rows of a guess to controls."""
-        if not _PLANNING_METHODS[self.method].samples:
+        if not PLANNING_METHODS[self.method].samples:
             return np.eye(self.steps)
         return sampling.spline_basis(
             self.knots, self.steps, self.options.get("interpolation", "cubic")
@@ -185,7 +185,7 @@ def _plan_by_knots(solve: Callable) -> Method:
     return Method(solve, True, tuple(name for name in options if name != "steps"))
 
 
-_PLANNING_METHODS = {
+PLANNING_METHODS = {
     "ilqr": _plan_by_controls(ilqr),
     "shoot": _plan_by_controls(shoot),
     "predictive_sampling": _plan_by_knots(sampling.predictive_sampling),
@@ -220,10 +220,10 @@ def receding(
       TypeError: the method has no such option; the message suggests the nearest.
       ValueError: there is no such method, or a count is wrong.
     """
-    if method not in _PLANNING_METHODS:
-        known = "; there are: " + ", ".join(_PLANNING_METHODS)
-        raise ValueError(f"method: no {method!r}{remedy(str(method), _PLANNING_METHODS, known)}")
-    check_options(f"receding: {method}", how, _PLANNING_METHODS[method].options)
+    if method not in PLANNING_METHODS:
+        known = "; there are: " + ", ".join(PLANNING_METHODS)
+        raise ValueError(f"method: no {method!r}{remedy(str(method), PLANNING_METHODS, known)}")
+    check_options(f"receding: {method}", how, PLANNING_METHODS[method].options)
     steps, knots = check_count("receding: steps", steps), check_count("receding: knots", knots)
     if not steps or not knots:
         raise ValueError("receding: steps and knots are at least 1")

@@ -15,7 +15,7 @@ The first sample of each iteration is the mean itself. A diverged motion has inf
 ignored. Equal keys give equal plans.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.batch.devices import over_devices
 from jaxsim.control.motion import check_motion, run_cost
 from jaxsim.control.problem import Problem
 from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
@@ -52,7 +53,7 @@ class Plan(NamedTuple):
 
 
 # options of all methods of this file, see `predictive_sampling`
-SAMPLING_OPTIONS = ("steps", "samples", "iterations", "sigma", "interpolation")
+SAMPLING_OPTIONS = ("steps", "samples", "iterations", "sigma", "interpolation", "devices")
 
 Update = Callable[[jax.Array, jax.Array, jax.Array, jax.Array], tuple[jax.Array, jax.Array]]
 
@@ -71,7 +72,8 @@ def predictive_sampling(
       how: options of all methods of this file. `steps`: the horizon. `samples`: motions per
         iteration (64). `iterations`: number of iterations (1). `sigma`: standard deviation of the
         knots in half ranges of the controls, or in the unit of a control without limits, a number
-        or (n, nu) (0.3). `interpolation`: "zero", "linear" or "cubic" ("cubic").
+        or (n, nu) (0.3). `interpolation`: "zero", "linear" or "cubic" ("cubic"). `devices`: those
+        that share the motions of an iteration; None: one (None).
 
     Returns:
       A Plan.
@@ -150,11 +152,30 @@ def cem(
     return _improve("cem", m, d, knots, problem, key, update, **how)
 
 
-def motion_costs(m: Model, d: Data, ctrl: jax.Array, problem: Problem) -> jax.Array:
-    """Return the costs of many motions from one start, (n,), of controls (n, steps, nu)."""
+def motion_costs(
+    m: Model,
+    d: Data,
+    ctrl: jax.Array,
+    problem: Problem,
+    devices: Sequence[jax.Device] | None = None,
+) -> jax.Array:
+    """Return the costs of many motions from one start, (n,), of controls (n, steps, nu).
+
+    Args:
+      m: the model.
+      d: the world at the start.
+      ctrl: controls of each motion, (n, steps, nu); clipped to the limits.
+      problem: the costs and limits.
+      devices: devices that share the motions; None: one.
+    """
     lower, upper = (a[None, None] for a in problem.limits(m))
     inside, free = jnp.clip(ctrl, lower, upper), without_ctrl_clamp(m)
-    return jax.vmap(lambda u: run_cost(free, d, u, problem))(inside)
+    axes = (None, None, 0, None)
+    run = jax.vmap(run_cost, in_axes=axes)
+    if devices is not None and len(devices) > 1:
+        run = over_devices(run, in_axes=axes, devices=devices)
+    costs: jax.Array = run(free, d, inside, problem)
+    return costs
 
 
 def half_range(m: Model, problem: Problem) -> jax.Array:
@@ -247,6 +268,7 @@ def _improve(
     iterations: int = 1,
     sigma: Any = 0.3,
     interpolation: str = "cubic",
+    devices: Sequence[jax.Device] | None = None,
 ) -> Plan:
     """Run the iterations that all methods share; `update` changes the mean and the spread."""
     steps, samples, iterations = (
@@ -266,7 +288,7 @@ def _improve(
         tried = now.knots[None] + (now.sigma * unit)[None] * noise
         tried = jnp.clip(tried, lower[None], upper[None])
         ctrl = jax.vmap(lambda k: spline(k, steps, interpolation))(tried)
-        costs = motion_costs(m, d, ctrl, problem)
+        costs = motion_costs(m, d, ctrl, problem, devices)
         costs = jnp.where(jnp.isnan(costs), jnp.inf, costs)
         mean, spread = update(tried, costs, now.knots, now.sigma)
         best = jnp.argmin(costs)

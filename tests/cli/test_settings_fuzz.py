@@ -18,7 +18,9 @@ import jax
 import pytest
 from tools.settings import FORMS
 
-from jaxsim.control.optimization import read as optimization
+from jaxsim.control.closed_loop import read as closed_loop
+from jaxsim.control.closed_loop.read import read_closed_loop
+from jaxsim.control.optimization import read_problem as optimization
 from jaxsim.control.optimization.read import read_optimization
 from jaxsim.errors import ConfigError, InputError
 from jaxsim.identify.study import read as study
@@ -32,7 +34,7 @@ with warnings.catch_warnings():
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
-FOLDERS = {"learn": "train", "optimize": "optimize", "identify": "identify"}
+FOLDERS = {"learn": "train", "optimize": "optimize", "mpc": "mpc", "identify": "identify"}
 FILES = [path for folder in FOLDERS for path in sorted((CONFIGS / folder).glob("*.toml"))]
 SECONDS = 20  # of one file, on a busy machine: nothing quadratic, nothing of terabytes
 
@@ -191,6 +193,7 @@ def readers(tmp_path, monkeypatch):
         return load(path, free=tuple(free), **options) if free else load(path, **options)
 
     monkeypatch.setattr(optimization, "load_model", loaded)
+    monkeypatch.setattr(closed_loop, "load_model", loaded)
     monkeypatch.setattr(study, "load_model", loaded)
     monkeypatch.setattr(worlds, "make", functools.cache(worlds.make))
     standard, allow = jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow")
@@ -198,11 +201,14 @@ def readers(tmp_path, monkeypatch):
         yield {
             "learn": lambda file, changes: run.new_run(file, tmp_path / "run", changes),
             "optimize": lambda file, changes: read_optimization(file, tuple(changes)),
+            "mpc": lambda file, changes: read_closed_loop(file, tuple(changes)),
             "identify": lambda file, changes: read_study(file, changes),
         }
 
 
-SMALL = ["learn/cartpole_swingup", "optimize/acrobot_swingup", "identify/arm"]
+SMALL = [
+    *("learn/cartpole_swingup", "optimize/acrobot_swingup", "mpc/cartpole", "identify/arm"),
+]
 
 
 @pytest.mark.parametrize(

@@ -54,3 +54,13 @@ def test_every_setting_and_quantity_of_an_optimisation_is_on_the_page():
     quantities = table("`of`, `minus`")
     assert all(f"`{kind}" in quantities for kind in QUANTITY_KINDS)
     assert all(f".{field}`" in quantities for fields in FRAME_FIELDS.values() for field in fields)
+
+
+@pytest.mark.slow
+def test_the_python_of_the_page_on_planning_in_real_time(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    names: dict = {}
+    page = (ROOT / "docs/mpc.md").read_text()
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(code, "mpc.md", "exec"), names)
+    assert names["run"].records["ctrl"].shape == (10, 1)

@@ -149,3 +149,12 @@ def test_problems_that_do_not_fit(problem):
         motion_cost(m, d, jnp.zeros((4, 2)), Problem())
     with pytest.raises(ValueError, match="problem: expected a Problem, got 3"):
         motion_cost(m, d, jnp.zeros((4, 2)), 3)
+
+
+def test_goal_is_an_argument_of_a_function_only():
+    term = Term("home", lambda m, d, goal: jnp.arange(2.0) - goal, goal=jnp.ones(2))
+    np.testing.assert_array_equal(
+        term.vector(load_model(XML.format(integrator="Euler")), None), [-1, 0]
+    )
+    with pytest.raises(ValueError, match="goal of 'home': a sensor has none"):
+        Term("home", "position", goal=1.0)

@@ -6,7 +6,7 @@ from jaxsim.control.norms import NORMS
 from jaxsim.control.sampling import SPLINE_BASES
 from jaxsim.io.config import setting
 
-_MAX_OPTIMIZATION_ARRAY = 10_000_000  # largest array dimension, checked before memory is computed
+MAX_ARRAY = 10_000_000  # largest array dimension, checked before memory is computed
 _MAX_ROLLOUT_STEPS = 1_000_000_000
 MAX_SECONDS = 1e9
 
@@ -34,7 +34,7 @@ class Guess:
         6,
         doc="knots of the splines that perturb additional guesses",
         least=1,
-        most=_MAX_OPTIMIZATION_ARRAY,
+        most=MAX_ARRAY,
     )
 
 
@@ -53,7 +53,7 @@ class MultipleShooting:
         None,
         doc="number of pieces; divides the steps; default: one per step",
         least=1,
-        most=_MAX_OPTIMIZATION_ARRAY,
+        most=MAX_ARRAY,
     )
     line_to: str | None = setting(None, doc="a keyframe: states on a line to it are the guess")
     tolerance: float = setting(1e-6, doc="convergence tolerance, relative to the cost", above=0)
@@ -70,10 +70,8 @@ class Shoot:
 class Sampling:
     """Settings of predictive sampling, MPPI and CEM."""
 
-    samples: int = setting(64, doc="motions per iteration", least=1, most=_MAX_OPTIMIZATION_ARRAY)
-    knots: int = setting(
-        6, doc="knots of the spline of a plan", least=1, most=_MAX_OPTIMIZATION_ARRAY
-    )
+    samples: int = setting(64, doc="motions per iteration", least=1, most=MAX_ARRAY)
+    knots: int = setting(6, doc="knots of the spline of a plan", least=1, most=MAX_ARRAY)
     sigma: float = setting(0.3, doc="standard deviation of the knots, in half ranges", above=0)
     interpolation: str = setting(
         "cubic", doc="interpolation between knots", choices=tuple(SPLINE_BASES)
@@ -93,9 +91,7 @@ class Mppi:
 class Cem:
     """Settings of CEM alone."""
 
-    elites: int = setting(
-        8, doc="number of best plans that are used", least=1, most=_MAX_OPTIMIZATION_ARRAY
-    )
+    elites: int = setting(8, doc="number of best plans that are used", least=1, most=MAX_ARRAY)
     least_sigma: float = setting(0.02, doc="lower bound of the deviation, in half ranges", above=0)
 
 
@@ -113,55 +109,57 @@ class CostForm:
     parameters: tuple[float, ...] = setting((), doc="parameters of the norm; default: its own")
 
 
-@dataclass(frozen=True)
-class OptimizationForm:
-    """An optimization file."""
+@dataclass(frozen=True, kw_only=True)
+class ProblemForm:
+    """A model, a start, costs, and the settings of methods."""
 
     model: str = setting(doc="a model file, relative to this one, or task:NAME")
     cost: tuple[CostForm, ...] = setting(doc="terms of the cost: [[cost]] tables")
-    steps: int | None = setting(
-        None, doc="length of the motion, or `seconds`", least=1, most=_MAX_ROLLOUT_STEPS
-    )
-    seconds: float | None = setting(None, doc="length of the motion [s]", above=0, most=MAX_SECONDS)
     timestep: float | None = setting(
         None, doc="overrides the model's [s]", above=0, most=MAX_SECONDS
     )
     integrator: str | None = setting(None, doc="overrides the model's", choices=INTEGRATORS)
     contacts: int | None = setting(None, doc="contact capacity", least=1, most=2**20)
+    start: MotionStart = setting(MotionStart, doc="initial state")
+    limits: dict[str, tuple[float, ...]] = setting(
+        dict, doc="[lowest, highest] control by actuator"
+    )
+    ilqr: Ilqr = setting(Ilqr, doc="settings")
+    shoot: Shoot = setting(Shoot, doc="settings")
+    sampling: Sampling = setting(Sampling, doc="settings of the three sampling methods")
+    mppi: Mppi = setting(Mppi, doc="settings")
+    cem: Cem = setting(Cem, doc="settings")
+    seed: int = setting(0, doc="random seed", least=0, most=2**31 - 1)
+    record: tuple[str, ...] = setting(
+        ("time", "qpos", "qvel", "ctrl"), doc="fields of the motion file"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizationForm(ProblemForm):
+    """An optimization file."""
+
+    steps: int | None = setting(
+        None, doc="length of the motion, or `seconds`", least=1, most=_MAX_ROLLOUT_STEPS
+    )
+    seconds: float | None = setting(None, doc="length of the motion [s]", above=0, most=MAX_SECONDS)
     smooth: tuple[float, ...] = setting(
         (),
         doc="distances at which contacts start to act [m], one stage of the search each",
         least=0,
         most=1e6,
     )
-    start: MotionStart = setting(MotionStart, doc="initial state")
-    limits: dict[str, tuple[float, ...]] = setting(
-        dict, doc="[lowest, highest] control by actuator"
-    )
     method: str = setting("ilqr", doc="optimization method", choices=OPTIMIZATION_METHODS)
-    iterations: int = setting(
-        50, doc="iterations of each stage", least=1, most=_MAX_OPTIMIZATION_ARRAY
-    )
-    report: int = setting(
-        10, doc="iterations between progress lines", least=1, most=_MAX_OPTIMIZATION_ARRAY
-    )
-    ilqr: Ilqr = setting(Ilqr, doc="settings")
+    iterations: int = setting(50, doc="iterations of each stage", least=1, most=MAX_ARRAY)
+    report: int = setting(10, doc="iterations between progress lines", least=1, most=MAX_ARRAY)
     multiple_shooting: MultipleShooting = setting(MultipleShooting, doc="settings")
-    shoot: Shoot = setting(Shoot, doc="settings")
-    sampling: Sampling = setting(Sampling, doc="settings of the three sampling methods")
-    mppi: Mppi = setting(Mppi, doc="settings")
-    cem: Cem = setting(Cem, doc="settings")
     guess: Guess = setting(Guess, doc="initial guess")
     guesses: int = setting(
         1,
         doc="number of guesses to search from; the best result is kept",
         least=1,
-        most=_MAX_OPTIMIZATION_ARRAY,
+        most=MAX_ARRAY,
     )
     spread: float = setting(
         0.3, doc="spread of the guesses, in half ranges of the controls", least=0
-    )
-    seed: int = setting(0, doc="random seed", least=0, most=2**31 - 1)
-    record: tuple[str, ...] = setting(
-        ("time", "qpos", "qvel", "ctrl"), doc="fields of the motion file"
     )

@@ -31,7 +31,7 @@ from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
 from jaxsim.spelling import remedy
 
-_ErrorFunction = Callable[[jax.Array, np.ndarray], jax.Array]  # (value, target) -> residual
+_ErrorFunction = Callable[[jax.Array, jax.Array], jax.Array]  # (value, target) -> residual
 
 
 class Quantity(NamedTuple):
@@ -77,7 +77,7 @@ def quantity(m: Model, text: str, folder: Path) -> Quantity:
     return QUANTITY_KINDS[kind](m, kind, name, folder)
 
 
-def _difference(value: jax.Array, target: np.ndarray) -> jax.Array:
+def _difference(value: jax.Array, target: jax.Array) -> jax.Array:
     return value - jnp.asarray(target, value.dtype)
 
 
@@ -101,7 +101,7 @@ def _position(m: Model, kind: str, name: str, _: Path) -> Quantity:
     indices = qpos_index(m, name) if name else np.arange(m.nq)
     types = [JointType(s.jnt_type[j]) for j in joints]
 
-    def target_error(value: jax.Array, target: np.ndarray) -> jax.Array:
+    def target_error(value: jax.Array, target: jax.Array) -> jax.Array:
         parts, at = [], 0
         for joint in types:
             size = _QPOS_WIDTHS.get(joint, 1)
@@ -115,7 +115,7 @@ def _position(m: Model, kind: str, name: str, _: Path) -> Quantity:
 _QPOS_WIDTHS = {JointType.FREE: 7, JointType.BALL: 4}
 
 
-def _joint_error(joint: JointType, value: jax.Array, target: np.ndarray) -> jax.Array:
+def _joint_error(joint: JointType, value: jax.Array, target: jax.Array) -> jax.Array:
     if joint == JointType.FREE:
         return jnp.concatenate(
             [_difference(value[:3], target[:3]), _rotation_from_target(value[3:], target[3:])]
@@ -127,14 +127,17 @@ def _joint_error(joint: JointType, value: jax.Array, target: np.ndarray) -> jax.
     )
 
 
-def _rotation_from_target(value: jax.Array, target: np.ndarray) -> jax.Array:
+def _rotation_from_target(value: jax.Array, target: jax.Array) -> jax.Array:
     """Return the rotation vector from the target, in its frame, (3,) [rad].
 
     A zero quaternion is no target: the rotation is from the identity.
     """
-    size = np.linalg.norm(target)
-    unit = target / size if size > 0 else np.array([1.0, 0.0, 0.0, 0.0])
-    goal = Quat(*(jnp.asarray(x, value.dtype) for x in unit))
+    target = jnp.asarray(target, value.dtype)
+    square = jnp.sum(target * target)
+    given = square > 0
+    identity = jnp.zeros_like(target).at[0].set(1)
+    unit = jnp.where(given, target / jnp.sqrt(jnp.where(given, square, 1)), identity)
+    goal = Quat(*unit)
     return jnp.stack((goal.conj * Quat(*value)).rotation_vector().parts)
 
 
@@ -144,7 +147,7 @@ def _angle_quantity(m: Model, kind: str, name: str, _: Path) -> Quantity:
         raise ValueError(f"angle: joint {name!r} is no hinge; use qpos:{name}")
     place = qpos_index(m, name)
 
-    def target_error(value: jax.Array, target: np.ndarray) -> jax.Array:
+    def target_error(value: jax.Array, target: jax.Array) -> jax.Array:
         left = _difference(value, target)
         return jnp.concatenate([jnp.sin(left), 1 - jnp.cos(left)])
 

@@ -15,6 +15,7 @@ from jaxsim.escape import unique
 from jaxsim.model.data import Data
 from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
+from jaxsim.view.browser.dragging import enable_dragging
 from jaxsim.view.browser.draw.deformable import Deformable, body_at
 from jaxsim.view.browser.draw.part import Part
 from jaxsim.view.browser.draw.poses import Poses
@@ -28,8 +29,6 @@ from jaxsim.view.browser.reload import reload_model
 from jaxsim.view.browser.server import DEFAULT_HOST
 from jaxsim.view.browser.simulation import Simulation
 from jaxsim.view.browser.viewer import Viewer
-from jaxsim.view.mouse import Mouse
-from jaxsim.view.perturb import PertBit
 
 _SPEED_CHOICES = ("0.05", "0.1", "0.25", "0.5", "1", "2", "5")
 _START_LABEL = "start"
@@ -304,60 +303,20 @@ class Live:
     def _on_part(self, handle: Any, part: Part, world: int) -> None:
         """Let the user pull and rotate the body of a part."""
         if self._m.body_weldid[part.body] != 0 or self._m.body_mocapid[part.body] >= 0:
-            self._touchable(handle, lambda _: part.body)
+            enable_dragging(handle, lambda _: part.body, lambda: self.simulation)
 
     def _on_soft(self, handle: Any, soft: Deformable) -> None:
         """Let the user pull the bodies of a flex or skin, at the picked vertex."""
-        self._touchable(handle, lambda point: body_at(self._m, soft, self._poses(), point))
+        enable_dragging(
+            handle,
+            lambda point: body_at(self._m, soft, self._poses(), point),
+            lambda: self.simulation,
+        )
 
     def _poses(self) -> Poses:
         poses = self.viewer.scene.poses
         assert poses is not None  # a dragged object was drawn
         return poses
-
-    def _touchable(self, handle: Any, body_of: Callable[[np.ndarray], int]) -> None:
-        """Enable dragging with Ctrl or Cmd: the left button pulls, the right one rotates."""
-
-        def begin(event: Any, active: PertBit) -> None:
-            point = np.array(event.start_position)
-            body = body_of(point)
-            if body > 0:
-                self.simulation.hold(body, point, int(active))
-
-        # `async`, here and below, keeps the order of events from a page; threads would not
-        @handle.on_drag("left", modifier="cmd/ctrl")
-        async def _(event: Any) -> None:
-            if event.phase == "start":
-                begin(event, PertBit.TRANSLATE)
-            elif event.phase == "update":
-                self.simulation.pull(np.array(event.end_position))
-            else:
-                self.simulation.let_go()
-
-        for modifier, action in (("cmd/ctrl", Mouse.ROTATE_V), ("cmd/ctrl+shift", Mouse.ROTATE_H)):
-            self._turnable(handle, modifier, action, begin)
-
-    def _turnable(
-        self, handle: Any, modifier: str, action: Mouse, begin: Callable[[Any, PertBit], None]
-    ) -> None:
-        """Enable rotation with the right button and a modifier, by the mouse motion since the last
-        event."""
-        last = np.zeros(2)
-
-        @handle.on_drag("right", modifier=modifier)
-        async def _(event: Any) -> None:
-            here = np.array(event.end_screen_pos)
-            if event.phase == "start":
-                begin(event, PertBit.ROTATE)
-            elif event.phase == "update":
-                camera = event.client.camera
-                x, y = (here - last) * [camera.aspect, 1]
-                ahead = np.array(camera.look_at) - np.array(camera.position)
-                azimuth = float(np.rad2deg(np.arctan2(ahead[1], ahead[0])))
-                self.simulation.rotate(azimuth, float(x), float(y), action)
-            else:
-                self.simulation.let_go()
-            last[:] = here
 
 
 def _time_of(source: str | None) -> int:

@@ -1,6 +1,5 @@
 """Real-time simulation of one world in a separate thread, independent of the pages that show it."""
 
-import functools
 import queue
 import threading
 import time
@@ -17,15 +16,8 @@ from jaxsim.model.model import Model
 from jaxsim.physics.public.api import step
 from jaxsim.physics.public.make_data import make_data, reset_data_keyframe
 from jaxsim.transforms.program_cache import ProgramCache
-from jaxsim.view.camera import default_free_camera
-from jaxsim.view.mouse import Mouse
-from jaxsim.view.perturb import (
-    Perturb,
-    apply_perturb_force,
-    apply_perturb_pose,
-    init_perturb,
-    move_perturb,
-)
+from jaxsim.view.browser.holding import Holder, StateChange, no_hold
+from jaxsim.view.perturb import Perturb, apply_perturb_force, apply_perturb_pose
 
 _FRAME_INTERVAL = 1 / 60  # time between frames [s]
 _MAX_STEP_TIME = 0.1  # longest time for the steps of one frame [s]
@@ -39,10 +31,8 @@ _SIMULATION_STATE = (
 )
 _KEPT_FIELDS = ("contact", "xmat", "xanchor", "xaxis", "subtree_com", "cvel")
 
-_StateChange = Callable[[Data], Data]
 
-
-class Simulation:
+class Simulation(Holder):
     """Real-time simulation of one world. Other threads change it by `ask` or its attributes.
 
     Args:
@@ -68,12 +58,11 @@ class Simulation:
         self.d = self.start if d is None else d
         self.paused, self.speed = True, 1.0
         self.ctrl = np.asarray(self.d.ctrl).copy()
-        self.nobody = _no_hold(m, self.d)
-        self.held = self.nobody
+        self.held = self.nobody = no_hold(m)
         self.pace, self.ready = 0.0, False
         self._behind, self._step_time = 0.0, 1e-3
         self.fault: BaseException | None = None
-        self._asked: queue.SimpleQueue[_StateChange] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[StateChange] = queue.SimpleQueue()
         self._news, self._ending = threading.Event(), False
         self._thread = threading.Thread(target=self._run, name="jaxsim simulation", daemon=True)
 
@@ -93,7 +82,7 @@ class Simulation:
         self.paused = not playing
         self._news.set()
 
-    def ask(self, change: _StateChange) -> None:
+    def ask(self, change: StateChange) -> None:
         """Queue a change of the state, applied between two steps and then shown."""
         self._asked.put(change)
         self._news.set()
@@ -145,54 +134,6 @@ class Simulation:
             return d.replace(qpos=qpos, qvel=jnp.zeros_like(d.qvel))
 
         self.ask(set_qpos)
-
-    def hold(self, body: int, point: np.ndarray, active: int) -> None:
-        """Start a perturbation of a body at a point in the world (3,) [m]; bits of `PertBit`."""
-        place = jnp.asarray(point)
-        self._grasp(lambda d, _: _take_hold(self.m, d, jnp.int32(body), place, active))
-
-    def pull(self, point: np.ndarray) -> None:
-        """Move the target of the perturbed point in the world, (3,) [m]."""
-
-        def pull_hold(_: Data, held: Perturb) -> Perturb:
-            way = jnp.asarray(point, held.refpos.dtype) - held.refselpos
-            return held._replace(refselpos=held.refselpos + way, refpos=held.refpos + way)
-
-        self._grasp(pull_hold)
-
-    def rotate(self, azimuth: float, x: float, y: float, action: Mouse = Mouse.ROTATE_V) -> None:
-        """Rotate the target of the perturbed body.
-
-        Args:
-          azimuth: azimuth of the page's camera, about the vertical [degrees].
-          x, y: mouse motion, to the right and down, in heights of the window.
-          action: ROTATE_V or ROTATE_H, see `move_perturb`.
-        """
-
-        def rotate_hold(d: Data, held: Perturb) -> Perturb:
-            numbers = (jnp.asarray(v, held.scale.dtype) for v in (azimuth, x, y))
-            return _ROTATION_PROGRAMS[action](self.m, d, held, *numbers)
-
-        self._grasp(rotate_hold)
-
-    def let_go(self) -> None:
-        """End the perturbation."""
-        self._grasp(lambda *_: self.nobody)
-        # a paused world must not keep the force
-        self.ask(lambda d: d.replace(xfrc_applied=jnp.zeros_like(d.xfrc_applied)))
-
-    def _grasp(self, change: Callable[[Data, Perturb], Perturb]) -> None:
-        """Queue a change of the perturbation, in the order of requests.
-
-        Starting a perturbation may compile; later requests must apply to the new perturbation, not
-        to the last one.
-        """
-
-        def apply_change(d: Data) -> Data:
-            self.held = change(d, self.held)
-            return d
-
-        self.ask(apply_change)
 
     def _run(self) -> None:
         try:
@@ -292,36 +233,6 @@ def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
 @ProgramCache
 def _carry_held_body(m: Model, d: Data, held: Perturb) -> Data:
     return apply_perturb_pose(m, d, held, flg_paused=True)
-
-
-@ProgramCache
-def _take_hold(m: Model, d: Data, body: jax.Array, point: jax.Array, active: jax.Array) -> Perturb:
-    """Return the perturbation of a body at a point in the world."""
-    local = d.xmat[body].T @ (point.astype(d.xpos.dtype) - d.xpos[body])
-    held = init_perturb(m, d, default_free_camera(m), body, local)
-    return held._replace(active=jnp.asarray(active, jnp.int32))
-
-
-def _rotate_perturb(
-    m: Model, d: Data, held: Perturb, azimuth: jax.Array, x: jax.Array, y: jax.Array, action: Mouse
-) -> Perturb:
-    camera = default_free_camera(m).replace(azimuth=azimuth)
-    return move_perturb(m, d, camera, held, action, x, y)
-
-
-_ROTATION_PROGRAMS = {
-    action: ProgramCache(functools.partial(_rotate_perturb, action=action))
-    for action in (Mouse.ROTATE_V, Mouse.ROTATE_H)
-}
-
-
-def _no_hold(m: Model, d: Data) -> Perturb:
-    """Return an empty perturbation."""
-    zero, none = jnp.zeros((), m.qpos0.dtype), jnp.int32(0)
-    point = jnp.zeros(3, m.qpos0.dtype)
-    return Perturb(
-        none, none, point, jnp.zeros(4, zero.dtype).at[0].set(1), point, point, zero, zero
-    )
 
 
 def kept_fields() -> list[str]:

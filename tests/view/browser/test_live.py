@@ -99,13 +99,13 @@ def test_a_world_runs_and_is_touched(m):
 
 def test_a_mouse_that_hurries_pulls_and_lets_go(m, monkeypatch):
     """A request during a grab that is still compiling is processed after it."""
-    from jaxsim.view.browser import simulation
+    from jaxsim.view.browser import holding
 
-    def slow(*args, take=simulation._take_hold):
+    def slow(*args, take=holding._take_hold):
         time.sleep(0.5)
         return take(*args)
 
-    monkeypatch.setattr(simulation, "_take_hold", slow)
+    monkeypatch.setattr(holding, "_take_hold", slow)
     tip, there = (0.5, 0.0, 1.0), (5.0, 0.0, 1.0)
     with Live(m, port=0) as live, Visitor(live.viewer.server) as visitor:
         world, seen = live.simulation, []
