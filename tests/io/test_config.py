@@ -182,7 +182,7 @@ def test_settings_written_are_read_again(tmp_path):
     ids=["emoji", "last", "quotes", "control", "breaks", "empty"],
 )
 def test_any_text_survives_a_settings_file(tmp_path, text):
-    """As a value, in a list and as a key, by Python's parser of TOML and by `read_config`."""
+    """Read it again as a value, in a list and as a key, by `tomllib` and by `read_config`."""
     whole = Motion(text, start={text: 1.0}, cost=(Cost(text),))
     path = tmp_path / "m.toml"
     path.write_bytes(config_text(whole).encode())
@@ -195,7 +195,7 @@ def test_any_text_survives_a_settings_file(tmp_path, text):
 
 @pytest.mark.parametrize("option", ["changes", "swept"])
 def test_a_change_that_is_not_utf_8_is_refused(tmp_path, option):
-    """Arguments of a command with other bytes have surrogates, which no file can contain."""
+    """Refuse surrogates, which represent other bytes of a command line: no file has them."""
     path = written(tmp_path, GOOD)
     with pytest.raises(ConfigError, match="not UTF-8 text"):
         read_config(path, Motion, **{option: ["model=\udcff.xml"]})
