@@ -429,7 +429,7 @@ def toml_value(value: Any) -> str:
 def _toml_string(text: str) -> str:
     """Return a basic string of TOML.
 
-    It differs from JSON's in two ways: a character beyond U+FFFF has no escape of two surrogates,
-    so that it is written itself, and the control character DEL needs an escape.
+    It differs from JSON's in two ways: a character outside the basic plane of Unicode is written
+    itself, not as two surrogates, and the delete character needs an escape.
     """
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
