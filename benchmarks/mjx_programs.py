@@ -1,14 +1,20 @@
 """Environments of MuJoCo Playground, written for MJX, on MJX and on jaxsim.
 
     python benchmarks/mjx_programs.py [NAME ...] [--worlds 64] [--seconds 3] [--menagerie FOLDER]
-                                      [--json FILE] [--table]
+                                      [--json FILE] [--states FOLDER] [--limit 900] [--table]
 
 The environments are unmodified: on jaxsim each runs as with `python -m jaxsim.mjx`, which replaces
-`mujoco.mjx` by `jaxsim.mjx`. Each runs in a process of its own. Reported are the seconds to load
-it, to the first reset and to the first step (tracing and compiling), the steps of the environment
-per second, and the difference of observations and rewards after some actions from the same keys.
-MuJoCo in C is compared too: from the state before each of 20 actions it runs the steps of that
-action with the same controls, and the largest difference of qpos is reported.
+`mujoco.mjx` by `jaxsim.mjx`. Each runs in a process of its own, which ends after `--limit` seconds
+of processor time. Reported are the seconds to load it, to the first reset and to the first step
+(tracing and compiling), the actions per second, and the difference of observations and rewards
+after some actions from the same keys. Seconds are those of all processors together, which other
+programs on the machine change less than those of a clock. MuJoCo in C is compared too: from the
+state before each of 20 actions it runs the steps of that action with the same controls, and the
+largest difference of qpos is reported.
+
+A later command with the same FILE and FOLDER resumes: it skips what FILE has with a comparison with
+C, and runs again what failed. FOLDER keeps the observations, so that two engines can be compared
+that ran in different commands (`--engines`).
 
 No NAME: the tasks of the Control Suite; "all": all environments of Playground. Robots need the
 models of `mujoco_menagerie`, in FOLDER or in Playground's own folder. `--table` prints the rows of
@@ -17,6 +23,7 @@ docs/differences.md from FILE.
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -43,7 +50,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--engine", choices=ENGINES, help="in this process, for one name")
-    parser.add_argument("--seen", type=Path, help="where what is seen is written")
+    parser.add_argument("--seen", type=Path, help="file for the observations, with --engine")
+    parser.add_argument("--states", type=Path, help="folder that keeps the observations")
+    parser.add_argument("--limit", type=int, default=900, help="processor seconds of one process")
     parser.add_argument("--menagerie", type=Path, help="folder of MuJoCo Menagerie")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--table", action="store_true", help="print what --json has as rows")
@@ -56,11 +65,14 @@ def main() -> None:
         return
     names = every_name() if args.names == ["all"] else args.names
     found = json.loads(args.json.read_text())["tasks"] if args.json and args.json.exists() else {}
-    for name in names:
-        found[name] = found.get(name, {}) | both(name, args)
-        if args.json:
-            whole = {"worlds": args.worlds, "tasks": dict(sorted(found.items()))}
-            args.json.write_text(json.dumps(whole, indent=1) + "\n")
+    with tempfile.TemporaryDirectory() as folder:
+        args.states = args.states or Path(folder)
+        args.states.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            found[name] = both(name, found.get(name, {}), args)
+            if args.json:
+                whole = {"worlds": args.worlds, "tasks": dict(sorted(found.items()))}
+                args.json.write_text(json.dumps(whole, indent=1) + "\n")
 
 
 def every_name() -> list[str]:
@@ -81,33 +93,42 @@ def table(found: dict) -> str:
     return "\n".join(rows)
 
 
-def both(name: str, args: argparse.Namespace) -> dict:
-    """Run a task on both engines, one after the other."""
-    result, seen = {}, {}
-    with tempfile.TemporaryDirectory() as folder:
-        for engine in args.engines:
-            file = Path(folder) / f"{engine}.npz"
-            options = ("--worlds", str(args.worlds), "--seconds", str(args.seconds))
-            command = [sys.executable, __file__, name, "--engine", engine, "--seen", str(file)]
-            if args.menagerie:
-                options += ("--menagerie", str(args.menagerie))
-            done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
-            if done.returncode:
-                result[engine] = {"error": done.stderr.strip().splitlines()[-1]}
-                continue
-            result[engine] = json.loads(done.stdout.splitlines()[-1])
-            seen[engine] = dict(np.load(file))
-    if len(seen) == len(ENGINES):
-        a, b = (seen[engine] for engine in ENGINES)
-        result["apart"] = {key: float(np.abs(a[key] - b[key]).max()) for key in a}
+def both(name: str, earlier: dict, args: argparse.Namespace) -> dict:
+    """Run a task on the engines that have no result yet, one after the other."""
+    files = {engine: args.states / f"{name}-{engine}.npz" for engine in ENGINES}
+    missing = [e for e in args.engines if "from C" not in earlier.get(e, {})]
+    if not missing:
+        return earlier
+    result = {engine: earlier[engine] for engine in ENGINES if engine in earlier}
+    result |= {engine: run_apart(name, engine, files[engine], args) for engine in missing}
+    if all("from C" in result.get(engine, {}) for engine in ENGINES):
         result["ratio"] = result["jaxsim"]["rate"] / result["mjx"]["rate"]
+    if all(file.exists() for file in files.values()):
+        a, b = (dict(np.load(files[engine])) for engine in ENGINES)
+        result["apart"] = {key: float(np.abs(a[key] - b[key]).max()) for key in a}
     print(name, json.dumps(result), flush=True)
     return result
+
+
+def run_apart(name: str, engine: str, file: Path, args: argparse.Namespace) -> dict:
+    """Run a task on one engine in a process with a limit, and return its result or error."""
+    command = [sys.executable, __file__, name, "--engine", engine, "--seen", str(file)]
+    command += ["--worlds", str(args.worlds), "--seconds", str(args.seconds)]
+    command += ["--limit", str(args.limit)]
+    if args.menagerie:
+        command += ["--menagerie", str(args.menagerie)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode < 0:
+        return {"error": f"stopped by signal {-done.returncode}, limit {args.limit} s"}
+    if done.returncode:
+        return {"error": (done.stderr.strip().splitlines() or ["no message"])[-1]}
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def run(args: argparse.Namespace) -> dict:
     """Run a task on one engine."""
     warnings.simplefilter("ignore")
+    resource.setrlimit(resource.RLIMIT_CPU, (args.limit, args.limit))
     if args.engine == "jaxsim":
         from jaxsim.mjx.replace_imports import replace_mjx_modules
 
@@ -119,11 +140,11 @@ def run(args: argparse.Namespace) -> dict:
         mjx_env.MENAGERIE_PATH = type(mjx_env.MENAGERIE_PATH)(args.menagerie)
         mjx_env.ensure_menagerie_exists = lambda: None
 
-    times, last = {}, time.perf_counter()
+    times, last = {}, time.process_time()
 
     def lap(what: str) -> None:
         nonlocal last
-        now = time.perf_counter()
+        now = time.process_time()
         times[what], last = round(now - last, 2), now
 
     (name,) = args.names
@@ -141,10 +162,10 @@ def run(args: argparse.Namespace) -> dict:
     np.savez(args.seen, start=_seen(begun), obs=_seen(state), reward=np.asarray(state.reward))
     lap("actions")
     count = 0
-    while time.perf_counter() - last < args.seconds:
+    while time.process_time() - last < args.seconds:
         state = jax.block_until_ready(step(state, moves[0]))
         count += args.worlds
-    rate = count / (time.perf_counter() - last)
+    rate = count / (time.process_time() - last)
     return times | {"rate": rate, "from C": from_c(env, begun, step, moves)}
 
 

@@ -1,6 +1,7 @@
 """Configurations: values into forms, and every fault with its line."""
 
 import math
+import tomllib
 from dataclasses import dataclass
 
 import pytest
@@ -166,3 +167,35 @@ def test_settings_written_are_read_again(tmp_path):
     hard = Motion('a "b"\n', start={"left.knee": 1e-7, "x": math.inf}, cost=(Cost("é", 3.0),))
     again, _ = read_config(written(tmp_path, config_text(hard)), Motion)
     assert again == hard
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "robots/🤖.xml",
+        "Ω" + chr(0x10FFFF),
+        """both ' and " and \\ and \"\"\" and \'\'\'""",
+        "".join(map(chr, range(0xA1))),
+        "line\r\nline\u2028line\x85",
+        "",
+    ],
+    ids=["emoji", "last", "quotes", "control", "breaks", "empty"],
+)
+def test_any_text_survives_a_settings_file(tmp_path, text):
+    """Read it again as a value, in a list and as a key, by `tomllib` and by `read_config`."""
+    whole = Motion(text, start={text: 1.0}, cost=(Cost(text),))
+    path = tmp_path / "m.toml"
+    path.write_bytes(config_text(whole).encode())
+    parsed = tomllib.loads(path.read_bytes().decode())
+    assert parsed["model"] == text
+    assert parsed["start"] == {text: 1.0}
+    assert parsed["cost"][0]["name"] == text
+    assert read_config(path, Motion)[0] == whole
+
+
+@pytest.mark.parametrize("option", ["changes", "swept"])
+def test_a_change_that_is_not_utf_8_is_refused(tmp_path, option):
+    """Refuse surrogates, which represent other bytes of a command line: no file has them."""
+    path = written(tmp_path, GOOD)
+    with pytest.raises(ConfigError, match="not UTF-8 text"):
+        read_config(path, Motion, **{option: ["model=\udcff.xml"]})

@@ -281,8 +281,12 @@ def split_change(
       The keys of the setting, and the text of its value.
 
     Raises:
-      ConfigError: it is not a change.
+      ConfigError: it is not a change, or has bytes that are not UTF-8, which Python represents by
+        surrogates.
     """
+    if re.search("[\ud800-\udfff]", change):
+        place = SourceLocation(_shorten(f"{option} {change}"))
+        raise ConfigError(LocatedProblem(place, "not UTF-8 text"))
     found = re.match(r"""((?:"(?:\\.|[^"\\])*"|'[^']*'|[^"'=])*)=""", change, re.DOTALL)
     parts = split_keys(found[1].strip()) if found else None
     if found is None or parts is None:
@@ -409,12 +413,23 @@ def _is_form(value: Any) -> bool:
 
 
 def _toml_key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_string(name)
 
 
 def toml_value(value: Any) -> str:
     """Return a setting that is neither a table nor None as TOML text."""
     if isinstance(value, tuple):
         return f"[{', '.join(map(toml_value, value))}]"
-    # JSON's strings, numbers and booleans are valid TOML, except for non-finite numbers.
+    if isinstance(value, str):
+        return _toml_string(value)
+    # JSON's numbers and booleans are valid TOML, except for non-finite numbers.
     return str(value) if isinstance(value, float) else json.dumps(value)
+
+
+def _toml_string(text: str) -> str:
+    """Return a basic string of TOML.
+
+    It differs from JSON's in two ways: a character outside the basic plane of Unicode is written
+    itself, not as two surrogates, and the delete character needs an escape.
+    """
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
