@@ -265,7 +265,7 @@ class PlannedPaths:
             self._handle.points = ends
         elif len(ends):
             self._handle = server.scene.add_line_segments(
-                "/plan", ends, colors=_PATH_COLOR, line_width=2.0
+                "/plan", ends, colors=_PATH_COLOR, thickness=2.0, thickness_units="screen"
             )
 
 
