@@ -15,6 +15,8 @@ from tolerance import DIFFERENCE, DYNAMICS, STAGES
 import jaxsim
 from jaxsim.enums import ObjType
 
+pytestmark = pytest.mark.kernels
+
 pair = cache(machine)
 KINDS = {"body": "nbody", "xbody": "nbody", "geom": "ngeom", "site": "nsite", "camera": "ncam"}
 
