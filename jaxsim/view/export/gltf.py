@@ -19,7 +19,7 @@ from jaxsim.view.export.surface import Material, Surface
 
 GLTF_MODULES = ("pygltflib", "PIL.Image")
 _SCALAR_FIRST = [1, 2, 3, 0]  # from quaternions (w, x, y, z) to (x, y, z, w)
-_Z_TO_Y = [-(0.5**0.5), 0.0, 0.0, 0.5**0.5]  # a quarter turn about x, (x, y, z, w)
+_Z_TO_Y = [-(0.5**0.5), 0.0, 0.0, 0.5**0.5]  # rotation by -90 degrees about x, (x, y, z, w)
 _ALIGNMENT = 4  # bytes to which parts of the buffer are aligned
 _FLOAT, _UNSIGNED = 5126, 5125  # componentType of float32 and of uint32
 _SHAPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}  # by the components of an item
