@@ -12,7 +12,7 @@ from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 # Extras whose packages are large, and those of developers: they are not in this environment.
-LEFT_OUT = ("suite", "brax", "dm-env", "playground", "sb3", "bench", "dev", "docs")
+LEFT_OUT = ("suite", "brax", "dm-env", "playground", "sb3", "bench", "dev", "docs", "export")
 _REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)\s*(>=|==|~=)\s*([0-9][0-9.]*)(,\s*<[0-9.]+)?")
 
 

@@ -1,6 +1,7 @@
 """Names that hold anything go through every output: none runs, forges, hides or breaks it."""
 
 import io
+import json
 import re
 import sys
 import warnings
@@ -251,3 +252,66 @@ def test_an_exported_page_has_no_markup_of_it(plain, name, tmp_path):
     tags = [re.findall(r"<(?:script|iframe|img)\b", page) for page in pages]
     assert tags[0] == tags[1]
     assert name not in pages[1]
+
+
+@pytest.fixture(scope="module")
+def posing(plain):
+    from jaxsim.view.browser.draw.poses import Posing
+
+    return Posing(plain)
+
+
+def glb_names(path):
+    content = path.read_bytes()
+    length = int.from_bytes(content[12:16], "little")
+    return [node["name"] for node in json.loads(content[20 : 20 + length])["nodes"]]
+
+
+def mcap_names(path):
+    from mcap.reader import make_reader
+    from mcap_protobuf.decoder import DecoderFactory
+
+    found = []
+    with path.open("rb") as stream:
+        for schema, channel, message in make_reader(stream).iter_messages():
+            found.append(channel.topic)
+            if channel.message_encoding == "json":
+                found += json.loads(message.data)
+                continue
+            content = DecoderFactory().decoder_for("protobuf", schema)(message.data)
+            found += [e.id for e in getattr(content, "entities", ())]
+            found += [t.child_frame_id for t in getattr(content, "transforms", ())]
+    return found
+
+
+def usd_names(path):
+    from pxr import Usd
+
+    stage = Usd.Stage.Open(str(path))  # prims expire with it
+    return [text for p in stage.Traverse() for text in (p.GetName(), p.GetCustomDataByKey("name"))]
+
+
+def rerun_names(path):
+    from rerun.chunk import RrdReader
+
+    return [chunk.entity_path for chunk in RrdReader(path).stream().to_chunks()]
+
+
+EXPORTED = {"gltf": glb_names, "mcap": mcap_names, "usd": usd_names, "rerun": rerun_names}
+
+
+@every_name
+@pytest.mark.parametrize("to", EXPORTED)
+def test_an_exported_motion_has_visible_names(plain, posing, name, to, tmp_path, monkeypatch):
+    from jaxsim.view.export import clip
+    from jaxsim.view.export.formats import FORMATS, export_motion
+
+    for module in ("trimesh", *FORMATS[to].modules):
+        pytest.importorskip(module, reason="the extra export is not installed")
+    monkeypatch.setattr(clip, "Posing", lambda _: posing)  # poses do not depend on names
+    path = tmp_path / f"motion{FORMATS[to].suffixes[0]}"
+    fields = {"qpos": np.zeros((3, 1, 1)), "ctrl": np.ones((3, 1, 1)), name: np.ones((3, 1))}
+    export_motion(named(plain, name), Trajectory({"model": name}, fields), path, to=to)
+    found = EXPORTED[to](path)
+    assert len(found) >= 4
+    assert all(text.isprintable() and len(text) < 400 for text in found)

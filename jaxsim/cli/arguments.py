@@ -17,6 +17,7 @@ examples:
   jaxsim view motion.npz
   jaxsim plot motion.npz --fields qpos,ctrl
   jaxsim render motion.npz --worlds 64 --out film.gif
+  jaxsim export motion.npz --to usd
   jaxsim compare robot.xml
   jaxsim profile robot.xml
   jaxsim compile robot.xml --out robot.jxm
@@ -87,6 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_view(commands)
     _add_render(commands)
     _add_plot(commands)
+    _add_export(commands)
     _add_files(commands)
     _add_sweep(commands)
     return parser
@@ -240,6 +242,31 @@ def _add_plot(commands: Any) -> None:
     )
     curves.add_argument("--world", type=int, default=0, help="index of the world (default 0)")
     _share(curves, "--model")
+
+
+def _add_export(commands: Any) -> None:
+    """Add the command that writes a recorded motion in other formats."""
+    other = _add_command(commands, "export", "write a recorded motion for another program")
+    other.add_argument("file", metavar="MOTION.npz")
+    other.add_argument(
+        "--to",
+        required=True,
+        choices=("rerun", "usd", "mcap", "gltf"),
+        help="format: Rerun, USD, MCAP (Foxglove) or glTF; docs/view.md lists what each carries",
+    )
+    other.add_argument(
+        "--out",
+        metavar="FILE",
+        help="file to write: .rrd, .usdz (or .usd, .usdc, .usda), .mcap, .glb (default: MOTION "
+        "with this ending)",
+    )
+    other.add_argument("--worlds", type=_count, default=1, help="worlds side by side (default 1)")
+    other.add_argument(
+        "--fps",
+        type=_parse_positive,
+        help="frames per second (default 60, or those of the motion if fewer)",
+    )
+    _share(other, "--model", "--float64")
 
 
 def _add_files(commands: Any) -> None:

@@ -41,6 +41,7 @@ _COMMANDS = {
     "view": "jaxsim.cli.display.view:view",
     "render": "jaxsim.cli.display.render:render_file",
     "plot": "jaxsim.cli.display.plot:plot",
+    "export": "jaxsim.cli.display.export:export",
     "optimize": "jaxsim.cli.optimize:optimize",
     "mpc": "jaxsim.cli.mpc:mpc",
     "train": "jaxsim.cli.train:train_from_file",

@@ -2,7 +2,8 @@
 
 MuJoCo's abstract visualization (`mjv_` functions) without a window, a scene or state: pure
 functions of model, data, camera and mouse. Names are MuJoCo's without the prefix. `Viewer` and
-`record` show worlds in a browser; they need the extra `view`.
+`record` show worlds in a browser; they need the extra `view`. `export_motion` writes a motion for
+other programs; it needs the extra `export`.
 """
 
 from jaxsim.view.browser.page import record as record
@@ -10,6 +11,8 @@ from jaxsim.view.browser.viewer import Viewer as Viewer
 from jaxsim.view.camera import Camera as Camera
 from jaxsim.view.camera import CameraType as CameraType
 from jaxsim.view.camera import default_free_camera as default_free_camera
+from jaxsim.view.export.formats import Exported as Exported
+from jaxsim.view.export.formats import export_motion as export_motion
 from jaxsim.view.frame import CameraFrame as CameraFrame
 from jaxsim.view.frame import Frustum as Frustum
 from jaxsim.view.frame import camera_frame as camera_frame

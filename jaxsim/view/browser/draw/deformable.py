@@ -152,7 +152,7 @@ class Deformables:
         """
         new: list[tuple[Deformable, Any]] = []
         for soft in self.drawn:
-            point = _points(soft, poses) + offset[:, None]
+            point = points_of(soft, poses) + offset[:, None]
             if not np.isfinite(point).all():
                 continue
             key = soft.kind, soft.id
@@ -254,6 +254,6 @@ def body_at(m: Model, soft: Deformable, poses: Poses, point: np.ndarray) -> int:
     return body
 
 
-def _points(soft: Deformable, poses: Poses) -> np.ndarray:
+def points_of(soft: Deformable, poses: Poses) -> np.ndarray:
     """Return the vertices of a flex or skin in some worlds, (worlds, n, 3)."""
     return (poses.flexvert_xpos if soft.rod else poses.soft)[:, soft.vertex]

@@ -17,6 +17,12 @@ from jaxsim.model.describe import name_of
 from jaxsim.model.model import Model
 from jaxsim.view.browser.draw.camera_view import Eye
 from jaxsim.view.browser.draw.deformable import Deformable, Deformables, DeformableStyle
+from jaxsim.view.browser.draw.layout import (
+    WORLD_SPACING,
+    bounding_balls,
+    grid_cells,
+    is_shared,
+)
 from jaxsim.view.browser.draw.light import Lights, add_sky
 from jaxsim.view.browser.draw.marks import Marks
 from jaxsim.view.browser.draw.part import HULLS, SURFACES, WIREFRAME, OnPart, Part, parts_of
@@ -25,8 +31,6 @@ from jaxsim.view.browser.server import Balls
 from jaxsim.view.picking import DEFAULT_GROUPS
 
 _GHOST_OPACITY = 0.25  # strength of the colors of ghost worlds, drawn over the first one
-_WORLD_SPACING = 2.2  # spacing of worlds side by side, in radii of a bounding sphere
-_MAX_AIMED_WORLDS = 100  # number of worlds that the initial camera shows
 _MIN_POSE_MOTION = 1e-7  # smaller motions of a pose are not sent
 _HIDDEN_POSE = np.array([0, 0, 0, 1, 0, 0, 0])  # pose used instead of one that is not finite
 _FLOOR_EXTENTS = 50.0  # distance at which a floor is no longer visible, in extents of the model
@@ -106,10 +110,10 @@ class BrowserScene:
           spacing: distance between worlds side by side [m]; None: chosen by their size.
         """
         if spacing is None:
-            spacing = _WORLD_SPACING * self._radius
+            spacing = WORLD_SPACING * self._radius
         with self._lock:
             self.worlds, self._ghosts, self.poses = worlds, ghosts, None
-            self.offset = (0.0 if ghosts else spacing) * _grid_cells(worlds)
+            self.offset = (0.0 if ghosts else spacing) * grid_cells(worlds)
             self.draw()
 
     def draw(self) -> None:
@@ -203,29 +207,8 @@ class BrowserScene:
             return self.softs.settle()
 
     def bounding_balls(self, poses: Poses) -> Balls:
-        """Return bounding spheres of worlds; static geometry counts only if nothing moves.
-
-        Returns:
-          One sphere for each world, of the first one and its nearest neighbors, at most
-          _MAX_AIMED_WORLDS.
-        """
-        m = self._m
-        seen = {p.id for p in self.parts if p.kind == "geom" and self.groups["geom"][p.group]}
-        bound = np.asarray(m.geom_rbound)
-        of_moving = m.body_weldid[m.geom_bodyid] > 0
-        geoms = np.flatnonzero((bound > 0) & np.isin(np.arange(m.ngeom), list(seen)))
-        geoms = geoms[of_moving[geoms]] if of_moving[geoms].any() else geoms
-        point = np.concatenate([poses.geom_xpos[:, geoms], poses.flexvert_xpos, poses.soft], axis=1)
-        near = np.argsort(np.linalg.norm(self.offset, axis=1), kind="stable")[:_MAX_AIMED_WORLDS]
-        point = (point + self.offset[:, None])[near]
-        point = point[np.isfinite(point).all(axis=(1, 2))]
-        if not point.size:
-            return Balls(np.asarray(m.stat.center, float)[None], np.array([float(m.stat.extent)]))
-        reach = np.concatenate([bound[geoms], np.zeros(point.shape[1] - len(geoms))])[:, None]
-        low, high = (point - reach).min(axis=1), (point + reach).max(axis=1)
-        center = (low + high) / 2
-        far = np.linalg.norm(point - center[:, None], axis=-1) + reach[:, 0]
-        return Balls(center, far.max(axis=1))
+        """Return bounding spheres of worlds (`layout.bounding_balls`)."""
+        return bounding_balls(self._m, self.parts, self.groups["geom"], poses, self.offset)
 
     def _drawn_poses(self, poses: Poses) -> tuple[np.ndarray, np.ndarray]:
         """Return the poses of bodies as drawn, (worlds, nbody, 7), and which have changed."""
@@ -262,13 +245,7 @@ class BrowserScene:
         return 1.0 if self._m.body_weldid[part.body] == 0 else self.opacity
 
     def _is_shared(self, part: Part) -> bool:
-        """Return whether a part is drawn once for all worlds: a common floor, or static parts of
-        ghosts."""
-        if self._m.body_weldid[part.body] != 0:
-            return False
-        apart = np.abs(self.offset[1:]).max(axis=1).min(initial=np.inf)
-        meets = part.type == GeomType.PLANE and bool(np.any(2 * part.size[:2] > apart))
-        return self._ghosts or part.endless or meets
+        return is_shared(self._m, part, self.offset, self._ghosts)
 
     def _first(self, part: Part) -> Any:
         """Return a part of the first world, as a child of the frame of its body."""
@@ -326,14 +303,6 @@ class BrowserScene:
             return scene.add_batched_meshes_simple(path, **wires, **where)
         glb = part.glb(opacity, solid=True, hull=self.geometry == HULLS)
         return scene.add_batched_glb(path, glb, **where)
-
-
-def _grid_cells(worlds: int) -> np.ndarray:
-    """Return the cells of a square grid, the center first, (worlds, 3)."""
-    side = int(np.ceil(np.sqrt(worlds)))
-    cell = np.stack(np.divmod(np.arange(side**2), side), axis=1) - (side - 1) // 2
-    first = np.lexsort((cell[:, 1], cell[:, 0], np.any(cell != 0, axis=1)))
-    return np.concatenate([cell[first[:worlds]], np.zeros((worlds, 1))], axis=1)
 
 
 def _is_floor(part: Part) -> bool:

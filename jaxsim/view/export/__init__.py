@@ -1,0 +1,1 @@
+"""Recorded motions in the file formats of other programs: Rerun, USD, MCAP and glTF."""
