@@ -137,6 +137,9 @@ OTHERS = {
     "atomic_write.py": "is the writer",
     "batch/trajectory.py": "a hidden folder of raw numbers, from which the file is then made",
     "learn/checkpoint.py": "a file of an unfinished folder, which then gets its name",
+    "cli/process/distributed.py": "the null device",
+    "view/export/gltf.py": "the temporary file of view/export/formats.py, `whole_file`",
+    "view/export/mcap.py": "the temporary file of view/export/formats.py, `whole_file`",
     "learn/sweep/log.py": "a log that grows while a training runs; its exit code ends it",
 }
 

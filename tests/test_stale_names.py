@@ -55,8 +55,8 @@ FOREIGN = {
     for words in (
         # formats, protocols and standards
         "ANSI API CRC CSR CSV COLLADA CommonMark DNS DTD GIF GLB GMSH HTML HTTP IDAT JSON KTX MJCF"
-        " MJZ MSH OBJ OFF PLY PNG RFC SHA SKN STL SVG TOML URDF URI UTF XDG XML Host Origin"
-        " indptr",
+        " MCAP MJZ MSH OBJ OFF PLY PNG RFC SHA SKN STL SVG TOML URDF URI USD UTF WORLD XDG XML"
+        " Host Origin indptr",
         # methods of the literature
         "APG CCD CEM EPA FMA GJK JVP KKT LDL LTDL LuGre MPC MPPI PCG PCG32 PPO SAC SAT SHAC TD3"
         " TwoSum VJP XSH XYZ mt19937_64",

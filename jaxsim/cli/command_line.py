@@ -22,8 +22,8 @@ from typing import Any, TextIO
 
 from jaxsim.assets.source.limits import limits
 from jaxsim.cli.arguments import make_parser
+from jaxsim.cli.process.signals import Stopped, convert_stop_signals, end_process
 from jaxsim.cli.progress import Phases
-from jaxsim.cli.signals import Stopped, convert_stop_signals, end_process
 from jaxsim.cli.user_error import InputProblem, ProcessProblem
 from jaxsim.errors import InputError, UnsupportedWarning
 from jaxsim.escape import block
@@ -146,7 +146,7 @@ def _joined_processes(args: argparse.Namespace) -> AbstractContextManager[None]:
     """Return the context in which a command runs as one of several processes, if it asks for it."""
     if not hasattr(args, "distributed"):
         return contextlib.nullcontext()
-    from jaxsim.cli.distributed import is_distributed, joined_processes
+    from jaxsim.cli.process.distributed import is_distributed, joined_processes
 
     return joined_processes(args) if is_distributed(args) else contextlib.nullcontext()
 

@@ -14,7 +14,6 @@ from jaxsim.batch.processes import is_writer, to_host
 from jaxsim.batch.program import BatchProgram, replicate
 from jaxsim.batch.scan import check_record
 from jaxsim.batch.trajectory import NotWrittenError, TrajectoryWriter, motion_header
-from jaxsim.cli.distributed import agreed_errors, check_same_input
 from jaxsim.cli.input.controls import initial_data, make_control
 from jaxsim.cli.input.resource_limits import (
     check_controls_fit,
@@ -22,6 +21,7 @@ from jaxsim.cli.input.resource_limits import (
     check_states_fit,
     check_writable,
 )
+from jaxsim.cli.process.distributed import agreed_errors, check_same_input
 from jaxsim.cli.progress import Progress, format_bytes
 from jaxsim.cli.summary import describe_rollout
 from jaxsim.cli.user_error import InputProblem

@@ -11,7 +11,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxsim.cli.distributed import agreed_errors, check_same_input, is_distributed
+from jaxsim.cli.process.distributed import agreed_errors, check_same_input, is_distributed
 from jaxsim.cli.progress import Progress
 from jaxsim.io.phase import named_phase
 from jaxsim.learn.curve import CurveRow

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxsim.cli.signals import STOP_SIGNALS, Stopped, convert_stop_signals
+from jaxsim.cli.process.signals import STOP_SIGNALS, Stopped, convert_stop_signals
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ with named_phase('compile it'):
 }
 PROGRAM = """
 import hashlib, os, signal, sys, time
-from jaxsim.cli.signals import convert_stop_signals
+from jaxsim.cli.process.signals import convert_stop_signals
 from jaxsim.io.phase import named_phase
 from jaxsim.atomic_write import whole_file
 # a job in the background inherits ignored signals, which stay ignored

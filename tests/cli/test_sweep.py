@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from jaxsim.cli import main
-from jaxsim.cli.signals import STOP_SIGNALS
+from jaxsim.cli.process.signals import STOP_SIGNALS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

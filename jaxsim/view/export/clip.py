@@ -209,7 +209,7 @@ def _finite_poses(
     poses = _poses(Posing(m), state)
     drawn = (poses.xpos, poses.xquat, poses.flexvert_xpos, poses.soft)
     finite = np.array([np.isfinite(x.reshape(len(records), -1)).all(axis=1) for x in drawn])
-    good = int(np.argmin([*finite.all(axis=0), False]))
+    good = int(np.argmin(np.append(finite.all(axis=0), False)))
     if good == 0:
         raise ValueError("the first record of the motion is not finite: no pose can be exported")
     return _select(poses, slice(0, good * worlds)), records[:good]
@@ -233,7 +233,8 @@ def _poses(posing: Posing, state: dict[str, np.ndarray]) -> Poses:
 
 
 def _select(poses: Poses, states: slice) -> Poses:
-    return Poses(*(x[states] for x in poses[:-1]), paths={})
+    arrays = {n: x[states] for n, x in poses._asdict().items() if n != "paths"}
+    return Poses(**arrays, paths={})
 
 
 def _continuous(quat: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Triangles and material of a drawn part, as arrays in the conventions of glTF.
 
-The triangles, images and materials are those of the browser viewer (draw/surface.py). Colors of
-glTF and USD are linear, those of Rerun and Foxglove are sRGB, as in the model.
+The triangles, images and materials are those of the browser viewer
+(view/browser/draw/surface.py). Colors of glTF and USD are linear, those of Rerun and Foxglove are
+sRGB, as in the model.
 """
 
 from typing import NamedTuple
@@ -94,7 +95,7 @@ def vertex_normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     across = np.cross(second - first, third - first)
     normal = np.zeros_like(vertex)
     for k in range(3):
-        np.add.at(normal, (..., face[:, k], slice(None)), across)
+        np.add.at(np.moveaxis(normal, -2, 0), face[:, k], np.moveaxis(across, -2, 0))
     length = np.linalg.norm(normal, axis=-1, keepdims=True)
     return np.where(length > 0, normal / np.where(length > 0, length, 1), [0.0, 0.0, 1.0])
 
