@@ -109,8 +109,8 @@ def small(task, monkeypatch):
     )
     real = runs._run
 
-    def make_run(folder, training, locations):
-        return real(folder, training, locations)._replace(evaluate=scores)
+    def make_run(*args):
+        return real(*args)._replace(evaluate=scores)
 
     monkeypatch.setattr(runs, "_run", make_run)
     monkeypatch.setattr("jaxsim.learn.curve.draw_curve", _draw)
