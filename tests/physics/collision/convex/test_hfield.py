@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from optimized import OPTIMIZED
 from physics.collision.two_geoms import random_quat
 from physics.oracle import unpack
 from tolerance import CONTACT, ROUGH_DIFFERENCE, SOLVER, STORED_SINGLE
@@ -100,7 +99,7 @@ def _placed(mj, states) -> tuple[PlacedGeoms, PlacedGeoms]:
     return field, geoms
 
 
-collide = jax.jit(hfield_convex, compiler_options=OPTIMIZED)
+collide = jax.jit(hfield_convex)
 
 
 @functools.cache
@@ -190,7 +189,7 @@ def _slopes():
     """`(x, way) -> (touch, its derivative along way)`."""
     operands = _some()
 
-    @functools.partial(jax.jit, compiler_options=OPTIMIZED)
+    @jax.jit
     def run(x, way):
         return jax.jvp(lambda x: _touch(*operands, x)._replace(dropped=None), (x,), (way,))
 
