@@ -32,8 +32,8 @@ def models():
 
 @partial(jax.jit, static_argnames="steps")
 @partial(jax.vmap, in_axes=(None, 0, 0, None))
-def moved(m, state, along, steps):
-    """The state after some steps, its derivative in a direction, and that of the contact."""
+def differentiate_steps(m, state, along, steps):
+    """Return the state after some steps, its derivative in a direction, and that of the contact."""
 
     def end(state):
         qpos, qvel = state
@@ -58,9 +58,9 @@ def start():
 def test_motion_of_hard_and_derivative_of_smooth_contacts(models):
     m, smooth, hard = models
     state, along = start()
-    y, dy, _, dist, d_dist = moved(m, state, along, 1)
-    y_hard, dy_hard, _, dist_hard, d_dist_hard = moved(hard, state, along, 1)
-    y_smooth, dy_smooth, _, _, _ = moved(smooth, state, along, 1)
+    y, dy, _, dist, d_dist = differentiate_steps(m, state, along, 1)
+    y_hard, dy_hard, _, dist_hard, d_dist_hard = differentiate_steps(hard, state, along, 1)
+    y_smooth, dy_smooth, _, _, _ = differentiate_steps(smooth, state, along, 1)
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-14, atol=1e-15), y, y_hard)
     jax.tree.map(partial(np.testing.assert_allclose, **SOLVER), dy, dy_smooth)
     # which differ, also where there is no contact yet
@@ -76,11 +76,11 @@ def test_motion_of_hard_and_derivative_of_smooth_contacts(models):
 def test_a_motion_is_differentiated_by_the_product_of_the_steps(models):
     m, smooth, hard = models
     state, along = start()
-    y, dy, back, _, _ = moved(m, state, along, STEPS)
+    y, dy, back, _, _ = differentiate_steps(m, state, along, STEPS)
     expected, at = along, state
     for _ in range(STEPS):
-        expected = moved(smooth, at, expected, 1)[1]
-        at = moved(hard, at, along, 1)[0]
+        expected = differentiate_steps(smooth, at, expected, 1)[1]
+        at = differentiate_steps(hard, at, along, 1)[0]
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-13), y, at)
     jax.tree.map(partial(np.testing.assert_allclose, **SOLVER), dy, expected)
     # reverse mode is its transpose
