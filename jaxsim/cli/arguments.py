@@ -6,6 +6,14 @@ import sys
 from typing import Any, NoReturn
 
 from jaxsim.assets.source.limits import LIMITS
+from jaxsim.cli.input.values import (
+    parse_count,
+    parse_index,
+    parse_limit,
+    parse_port,
+    parse_positive,
+    parse_size,
+)
 from jaxsim.spelling import remedy
 from jaxsim.version import __version__
 
@@ -28,8 +36,6 @@ examples:
   jaxsim sweep configs/learn/cartpole_swingup.toml --over seed=0:8 --jobs 2
 """
 
-_MAX_PICTURE_PIXELS = 8192  # largest width or height of an image
-_MAX_PORT = 65535
 _MODEL_HELP = "a model in MJCF, or one that `jaxsim compile` wrote"
 
 
@@ -104,7 +110,10 @@ def _add_info(commands: Any) -> None:
         help="describe the program of a step: stages, matrix forms, kernels, capacities, size",
     )
     info.add_argument(
-        "--worlds", type=_count, default=1024, help="parallel worlds of --program (default 1024)"
+        "--worlds",
+        type=parse_count,
+        default=1024,
+        help="parallel worlds of --program (default 1024)",
     )
     info.add_argument(
         "--lower", action="store_true", help="--program with the number of instructions"
@@ -115,8 +124,10 @@ def _add_rollout(commands: Any) -> None:
     """Add the command that simulates many worlds."""
     run = _add_command(commands, "rollout", "simulate many worlds")
     _share(run, "model")
-    run.add_argument("--worlds", type=_count, default=1024, help="parallel worlds (default 1024)")
-    run.add_argument("--steps", type=_count, default=1000, help="steps of each (default 1000)")
+    run.add_argument(
+        "--worlds", type=parse_count, default=1024, help="parallel worlds (default 1024)"
+    )
+    run.add_argument("--steps", type=parse_count, default=1000, help="steps of each (default 1000)")
     run.add_argument(
         "--ctrl",
         default="random",
@@ -128,7 +139,9 @@ def _add_rollout(commands: Any) -> None:
     run.add_argument(
         "--record", default="", metavar="NAME,...", help="more fields to record, such as sensordata"
     )
-    run.add_argument("--every", type=_count, default=1, help="steps between records (default 1)")
+    run.add_argument(
+        "--every", type=parse_count, default=1, help="steps between records (default 1)"
+    )
     run.add_argument(
         "--seed", type=int, default=0, help="random seed for `--ctrl random` (default 0)"
     )
@@ -141,7 +154,7 @@ def _add_measurements(commands: Any) -> None:
     compare = _add_command(commands, "compare", "compare a model with MuJoCo, stage by stage")
     compare.add_argument("model", metavar="MODEL.xml")
     compare.add_argument(
-        "--steps", type=_count, default=100, help="steps of the longest rollout (default 100)"
+        "--steps", type=parse_count, default=100, help="steps of the longest rollout (default 100)"
     )
     _share(compare, "--key")
     compare.add_argument("--seed", type=int, default=0, help="random seed of the state (default 0)")
@@ -149,12 +162,14 @@ def _add_measurements(commands: Any) -> None:
 
     times = _add_command(commands, "profile", "measure each stage of a step on the device")
     _share(times, "model")
-    times.add_argument("--worlds", type=_count, default=128, help="parallel worlds (default 128)")
     times.add_argument(
-        "--steps", type=_count, default=100, help="steps before measuring (default 100)"
+        "--worlds", type=parse_count, default=128, help="parallel worlds (default 128)"
     )
     times.add_argument(
-        "--seconds", type=_parse_positive, default=0.1, help="time per stage (default 0.1)"
+        "--steps", type=parse_count, default=100, help="steps before measuring (default 100)"
+    )
+    times.add_argument(
+        "--seconds", type=parse_positive, default=0.1, help="time per stage (default 0.1)"
     )
     _share(times, "--key", "--seed", "--contacts", "--float64")
 
@@ -171,12 +186,12 @@ def _add_view(commands: Any) -> None:
     """Add the command that shows a model or a recorded motion in the browser."""
     show = _add_command(commands, "view", "show a model or a recorded motion in the browser")
     _share(show, "file", "--model")
-    show.add_argument("--worlds", type=_count, help="worlds to show (default: at most 64)")
+    show.add_argument("--worlds", type=parse_count, help="worlds to show (default: at most 64)")
     show.add_argument("--ghosts", action="store_true", help="overlay the worlds in one scene")
     show.add_argument(
         "--out", metavar="PAGE.html", help="write a standalone page instead of serving one"
     )
-    show.add_argument("--port", type=_parse_port, help="TCP port (default: 8080, or the next free)")
+    show.add_argument("--port", type=parse_port, help="TCP port (default: 8080, or the next free)")
     show.add_argument(
         "--host",
         default="127.0.0.1",
@@ -206,23 +221,25 @@ def _add_render(commands: Any) -> None:
     )
     picture.add_argument(
         "--size",
-        type=_parse_size,
+        type=parse_size,
         metavar="WxH",
         help="image size per world (default: the camera's resolution, 640x480, or 320x240 for a "
         "mosaic or a video)",
     )
-    picture.add_argument("--worlds", type=_count, default=1, help="worlds in a mosaic (default 1)")
+    picture.add_argument(
+        "--worlds", type=parse_count, default=1, help="worlds in a mosaic (default 1)"
+    )
     _share(picture, "--model", "--key")
     picture.add_argument(
-        "--seconds", type=_parse_positive, help="length of a video, or time of an image"
+        "--seconds", type=parse_positive, help="length of a video, or time of an image"
     )
     picture.add_argument(
         "--fps",
-        type=_parse_positive,
+        type=parse_positive,
         help="frames per second (default 60, 50 for .gif, or those of the motion if fewer)",
     )
     picture.add_argument(
-        "--samples", type=_count, default=2, help="N x N rays per pixel (default 2)"
+        "--samples", type=parse_count, default=2, help="N x N rays per pixel (default 2)"
     )
     _share(picture, "--seed", "--float64")
 
@@ -260,10 +277,12 @@ def _add_export(commands: Any) -> None:
         help="file to write: .rrd, .usdz (or .usd, .usdc, .usda), .mcap, .glb (default: MOTION "
         "with this ending)",
     )
-    other.add_argument("--worlds", type=_count, default=1, help="worlds side by side (default 1)")
+    other.add_argument(
+        "--worlds", type=parse_count, default=1, help="worlds side by side (default 1)"
+    )
     other.add_argument(
         "--fps",
-        type=_parse_positive,
+        type=parse_positive,
         help="frames per second (default 60, or those of the motion if fewer)",
     )
     _share(other, "--model", "--float64")
@@ -280,25 +299,7 @@ def _add_files(commands: Any) -> None:
     _add_tier(seek)
     _settable(seek, "iterations=20")
 
-    loop = _add_command(commands, "mpc", "control a plant by a planner that replans in real time")
-    loop.add_argument("config", metavar="CONFIG.toml", help="the control loop: docs/mpc.md")
-    loop.add_argument(
-        "--realtime",
-        action="store_true",
-        help="advance the plant by the clock, and count late plans (default: simulated time)",
-    )
-    loop.add_argument(
-        "--out", metavar="FOLDER", help="write the motion and the figures of the run here"
-    )
-    loop.add_argument(
-        "--view", action="store_true", help="show it live in the browser, in real time"
-    )
-    loop.add_argument(
-        "--port", type=_parse_port, help="TCP port of --view (default: 8080, or the next free)"
-    )
-    _share(loop, "--float64")
-    _add_tier(loop)
-    _settable(loop, "horizon=20")
+    _add_mpc(commands)
 
     learn = _add_command(commands, "train", "train a policy by reinforcement learning")
     learn.add_argument(
@@ -312,7 +313,7 @@ def _add_files(commands: Any) -> None:
 
     play = _add_command(commands, "play", "evaluate a trained policy, and record it")
     play.add_argument("run", metavar="FOLDER", help="run folder written by `jaxsim train`")
-    play.add_argument("--episodes", type=_count, default=8, help="(default 8)")
+    play.add_argument("--episodes", type=parse_count, default=8, help="(default 8)")
     play.add_argument(
         "--checkpoint", type=int, metavar="STEP", help="checkpoint to load (default: the last)"
     )
@@ -334,6 +335,29 @@ def _add_files(commands: Any) -> None:
     _settable(search, "fit.starts=16")
 
 
+def _add_mpc(commands: Any) -> None:
+    """Add the command that controls a plant by a planner."""
+    loop = _add_command(commands, "mpc", "control a plant by a planner that replans in real time")
+    loop.add_argument("config", metavar="CONFIG.toml", help="the control loop: docs/mpc.md")
+    loop.add_argument(
+        "--realtime",
+        action="store_true",
+        help="advance the plant by the clock, and count late plans (default: simulated time)",
+    )
+    loop.add_argument(
+        "--out", metavar="FOLDER", help="write the motion and the figures of the run here"
+    )
+    loop.add_argument(
+        "--view", action="store_true", help="show it live in the browser, in real time"
+    )
+    loop.add_argument(
+        "--port", type=parse_port, help="TCP port of --view (default: 8080, or the next free)"
+    )
+    _share(loop, "--float64")
+    _add_tier(loop)
+    _settable(loop, "horizon=20")
+
+
 def _add_sweep(commands: Any) -> None:
     """Add the command that trains for each combination of settings."""
     sweep = _add_command(commands, "sweep", "train for each combination of settings")
@@ -349,12 +373,12 @@ def _add_sweep(commands: Any) -> None:
     sweep.add_argument("--out", metavar="FOLDER", help="sweep folder (default: runs/CONFIG-sweep)")
     sweep.add_argument(
         "--jobs",
-        type=_count,
+        type=parse_count,
         metavar="N",
         help="trainings at a time (default: one for each GPU, at least 1)",
     )
     what = sweep.add_mutually_exclusive_group()
-    what.add_argument("--only", type=_parse_index, metavar="K", help="train point K, from 0")
+    what.add_argument("--only", type=parse_index, metavar="K", help="train point K, from 0")
     what.add_argument("--slurm", metavar="FILE", help="write a Slurm job array, and train nothing")
     what.add_argument("--table", action="store_true", help="write the table, and train nothing")
     sweep.known += ["--only", "--slurm", "--table"]
@@ -381,13 +405,13 @@ def _add_distributed(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="address of process 0, for processes that were started by hand",
     )
-    parser.add_argument("--processes", type=_count, metavar="N", help="number of processes")
+    parser.add_argument("--processes", type=parse_count, metavar="N", help="number of processes")
     parser.add_argument(
-        "--process", type=_parse_index, metavar="I", help="index of this process, from 0"
+        "--process", type=parse_index, metavar="I", help="index of this process, from 0"
     )
     parser.add_argument(
         "--heartbeat",
-        type=_count,
+        type=parse_count,
         default=100,
         metavar="SECONDS",
         help="seconds after which a process without a sign of life ends the others (default 100)",
@@ -420,7 +444,7 @@ def _add_command(commands: Any, name: str, purpose: str) -> _Parser:
     parser: _Parser = commands.add_parser(name, help=purpose)
     parser.add_argument(
         "--limit",
-        type=_limit,
+        type=parse_limit,
         action="append",
         default=[],
         metavar="NAME=N",
@@ -442,66 +466,13 @@ def _add_command(commands: Any, name: str, purpose: str) -> _Parser:
     return parser
 
 
-def _limit(text: str) -> tuple[str, int]:
-    """Return a limit and its new value."""
-    name, _, number = text.partition("=")
-    if name not in LIMITS:
-        known = ", ".join(LIMITS)
-        raise argparse.ArgumentTypeError(f"there is no limit '{name}'; choose one of {known}")
-    return name, _count(number)
-
-
-def _parse_port(text: str) -> int:
-    """Return a port number."""
-    if not text.isdecimal() or int(text) > _MAX_PORT:
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to {_MAX_PORT}, got '{text}'")
-    return int(text)
-
-
-def _parse_size(text: str) -> tuple[int, int]:
-    """Return the width and height of text such as `320x240`."""
-    parts = text.split("x")
-    if len(parts) != 2 or not all(p.isdigit() and 0 < int(p) <= _MAX_PICTURE_PIXELS for p in parts):
-        raise argparse.ArgumentTypeError(f"expected pixels such as 320x240, got '{text}'")
-    return int(parts[0]), int(parts[1])
-
-
-def _parse_positive(text: str) -> float:
-    """Return a number above zero."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got '{text}'")
-    return value
-
-
-def _parse_index(text: str) -> int:
-    """Return a whole number of at least zero."""
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, got '{text}'")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    """Return a whole number of at least one."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, got '{text}'")
-    return value
-
-
 # Arguments that several commands have.
 _SHARED: dict[str, dict[str, Any]] = {
     "model": {"metavar": "MODEL.xml", "help": _MODEL_HELP},
     "file": {"metavar": "MODEL.xml|MOTION.npz", "help": f"{_MODEL_HELP}; or a motion"},
     "--model": {"metavar": "MODEL.xml", "help": "model file, if it was moved"},
     "--key": {"metavar": "NAME", "help": "start from this keyframe"},
-    "--contacts": {"type": _count, "help": "contact capacity of a world"},
+    "--contacts": {"type": parse_count, "help": "contact capacity of a world"},
     "--seed": {"type": int, "default": 0, "help": "random seed of controls (default 0)"},
     "--float64": {"action": "store_true", "help": "double precision"},
 }

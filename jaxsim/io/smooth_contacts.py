@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxsim.io.capacity.capacity import with_new_capacity
 from jaxsim.io.capacity.prisms import prisms_under, prisms_under_elements
+from jaxsim.io.unsupported import unsupported_features
 from jaxsim.model.model import Model
 from jaxsim.model.structure import STRAIGHT_THROUGH
 from jaxsim.physics.collision.smooth import SMOOTHING_CUTOFF
@@ -45,6 +46,9 @@ def smooth_contacts(
     }
     new = {"structure": m.structure.replace(**tables), "smooth": jnp.asarray(length, m.qpos0.dtype)}
     found = with_new_capacity(m.replace_unchecked(new, native=False), contacts)
+    # Some options exclude smooth contacts, as when a model is loaded.
+    refused = unsupported_features(found, {}, None)
+    found = found.replace_unchecked({"structure": found.structure.replace(**refused)}, native=False)
     return set_straight_through(found, straight_through)
 
 

@@ -10,6 +10,7 @@ from tolerance import SOLVER
 
 import jaxsim
 from jaxsim.envs import Env
+from jaxsim.errors import UnsupportedError
 
 H = 2e-3
 # a ball above a plate on a spring, and one that lies on it
@@ -108,3 +109,9 @@ def test_every_way_to_such_a_model(tmp_path):
         jaxsim.load_model(XML, straight_through=True)
     assert not jaxsim.load_model(tmp_path / "m.jxm", straight_through=False).straight_through
     assert not jaxsim.smooth_contacts(m, 0).straight_through
+    # options that exclude smooth contacts exclude them later too
+    flag = '<option><flag speculative="enable"/></option><worldbody>'
+    with pytest.raises(UnsupportedError, match="speculative cannot be used with smooth"):
+        jaxsim.make_data(
+            jaxsim.smooth_contacts(jaxsim.load_model(XML.replace("<worldbody>", flag)), H)
+        )
