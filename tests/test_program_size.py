@@ -51,6 +51,45 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+# Robots as their makers ship them: hulls of meshes, with boxes, capsules or cylinders, and a terrain.
+VERTICES = "0 1 2 0 -1 2 0 1 -2 0 -1 -2 1 2 0 -1 2 0 1 -2 0 -1 -2 0 2 0 1 2 0 -1 -2 0 1 -2 0 -1"
+LINK = '<geom type="mesh" mesh="link" pos="0 0 .1"/>'
+FLOOR = '<geom type="plane" size="9 9 .1"/>'
+
+
+def chain(*geoms: str, joint: str = '<joint axis="0 1 0" range="-90 90"/>') -> str:
+    """Return a chain of bodies, one for each geom."""
+    inner = chain(*geoms[1:]) if len(geoms) > 1 else ""
+    return f'<body pos="0 .05 .2">{joint}{geoms[0]}{inner}</body>' if geoms else ""
+
+
+CAPSULE = '<geom type="capsule" size=".02" fromto="0 0 0 0 0 .15"/>'
+ROBOTS = {
+    "arm": FLOOR + chain(*[LINK] * 5, '<geom type="box" size=".05 .02 .04"/>'),
+    "hand": "".join(chain(LINK, CAPSULE, LINK) for _ in range(3))
+    + chain(LINK, joint="<freejoint/>"),
+    "wheels": FLOOR
+    + chain(LINK, *['<geom type="cylinder" size=".1 .03"/>'] * 2, joint="<freejoint/>"),
+    "terrain": '<geom type="hfield" hfield="ground"/>'
+    + chain(*['<geom type="sphere" size=".05"/>', CAPSULE] * 2, joint="<freejoint/>"),
+}
+ROBOT_SIZES = {"arm": 20575, "hand": 21120, "wheels": 27520, "terrain": 15634}  # equations
+
+
+def robot(name: str) -> str:
+    heights = " ".join(str(k % 7) for k in range(64))
+    ground = f'<hfield name="ground" nrow="8" ncol="8" size="2 2 .2 .1" elevation="{heights}"/>'
+    mesh = f'<mesh name="link" vertex="{VERTICES}" scale=".05 .05 .05"/>'
+    asset = ground if name == "terrain" else mesh
+    return f"<mujoco><asset>{asset}</asset><worldbody>{ROBOTS[name]}</worldbody></mujoco>"
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_program_of_a_robot_with_meshes_has_not_grown(name):
+    size = program_report(jaxsim.load_model(robot(name)), WORLDS).equations
+    assert 0.9 * ROBOT_SIZES[name] < size <= MARGIN * ROBOT_SIZES[name], f"{name}: {size}"
+
+
 def traced(m):
     d = jax.vmap(lambda _: jaxsim.make_data(m))(jnp.arange(WORLDS))
     return jax.jit(jax.vmap(jaxsim.step, (None, 0))).trace(m, d)

@@ -10,9 +10,11 @@ which four are active, in chunks of three:
     chunk 0    gather lanes 1 4 5, evaluate, scatter to lanes 1 4 5
     chunk 1    gather lanes 8 9 9, evaluate, scatter to lane 8; lane n is dropped
 
-In kernels of a CPU each leaf is gathered by itself and results are written lane by lane, so that
-one kernel holds the whole search. Elsewhere leaves are packed as rows of one table per dtype, so
-that each chunk takes one gather and one scatter, however many leaves a lane has.
+In kernels of a CPU each leaf is gathered by itself. Results are written chunk by chunk in the order
+of the slots, then lane by lane, so that one kernel holds the whole search; where the loop over
+chunks is too large for a kernel (cpu_fusion.py), XLA writes a chunk without copying the others.
+Elsewhere leaves are packed as rows of one table per dtype, so that each chunk takes one gather and
+one scatter, however many leaves a lane has.
 """
 
 import functools
@@ -97,30 +99,35 @@ def _evaluate_in_kernel(
     """
 
     def process_chunk(state: tuple[Array, PyTree]) -> tuple[Array, PyTree]:
-        """Compute one chunk: gather its lanes, evaluate, write the results lane by lane."""
-        start, results = state
+        """Compute one chunk: gather its lanes, evaluate, write the results in slot order."""
+        start, slots = state
         index = lax.dynamic_slice_in_dim(order, start, size)
         some = jax.tree.map(lambda x: x.at[..., index].get(mode="clip"), lanes)
         # Evaluated as a branch of its own (materialize.py), else every write would recompute it.
         found = materialize_result(function, some)
 
-        def put(k: Array, results: PyTree) -> PyTree:
-            """Write one lane."""
-            at = lax.dynamic_index_in_dim(index, k, keepdims=False)
+        def write(slots: Array, value: Array) -> Array:
+            return lax.dynamic_update_slice_in_dim(slots, value, start, axis=slots.ndim - 1)
 
-            def write(result: Array, value: Array) -> Array:
-                lane = lax.dynamic_slice_in_dim(value, k, 1, axis=-1)
-                return lax.dynamic_update_slice_in_dim(result, lane, at, axis=result.ndim - 1)
-
-            return jax.tree.map(write, results, found)
-
-        return start + size, lax.fori_loop(0, jnp.minimum(count - start, size), put, results)
+        return start + size, jax.tree.map(write, slots, found)
 
     def has_active_lanes(state: tuple[Array, PyTree]) -> Array:
         """Return whether active lanes are left."""
         return state[0] < count
 
-    return lax.while_loop(has_active_lanes, process_chunk, (jnp.int32(0), results))[1]
+    def put(k: Array, results: PyTree) -> PyTree:
+        """Write one slot to its lane."""
+        at = lax.dynamic_index_in_dim(order, k, keepdims=False)
+
+        def write(result: Array, value: Array) -> Array:
+            lane = lax.dynamic_slice_in_dim(value, k, 1, axis=-1)
+            return lax.dynamic_update_slice_in_dim(result, lane, at, axis=result.ndim - 1)
+
+        return jax.tree.map(write, results, slots)
+
+    empty = zeros_from_shapes(_set_num_lanes(results, len(order)))
+    _, slots = lax.while_loop(has_active_lanes, process_chunk, (jnp.int32(0), empty))
+    return lax.fori_loop(jnp.int32(0), count, put, results)
 
 
 def evaluate_used_slots(

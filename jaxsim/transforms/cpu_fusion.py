@@ -21,7 +21,9 @@ A filled array moves to its first use, and so does a part of an argument: else a
 a column of a large table for a later one. A part returns the values that later parts use. A call or
 a branch that is larger than a kernel, and the body of a loop that no kernel can hold, is opened and
 partitioned in the same way; a part of fewer than `min_kernel_operations` operations is not worth a
-kernel.
+kernel. XLA makes each kernel one function, and its compile time grows faster than the function. So
+a loop of more than `max_loop_operations` operations is opened, too, although a kernel could hold
+it.
 """
 
 import math
@@ -68,9 +70,11 @@ KERNEL_PRIMITIVES = frozenset(
 )
 
 
-def fuse_calls(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]:
-    """Evaluate a program in fused kernels where kernels can hold its operations."""
-    units = list(_group_equations(program.jaxpr))
+def fuse_calls(
+    program: ClosedJaxpr, leaves: Sequence[Array], is_loop_body: bool = False
+) -> list[Array]:
+    """Evaluate a program, or the body of a loop, in fused kernels where kernels can hold it."""
+    units = list(_group_equations(program.jaxpr, is_loop_body))
     # Reorder the equations as the units have them, and find when each value is last used.
     jaxpr = program.jaxpr.replace(eqns=[eqn for unit in units for eqn in unit.eqns])
     values = dict(zip(jaxpr.invars, leaves, strict=True))
@@ -108,7 +112,7 @@ class _Unit(NamedTuple):
     evaluate: Callable
 
 
-def _group_equations(jaxpr: Jaxpr) -> Iterator[_Unit]:
+def _group_equations(jaxpr: Jaxpr, is_loop_body: bool) -> Iterator[_Unit]:
     """Group equations in order, each with the constant-filled arrays that it is the first to use.
 
     A loop updates an array without a copy if the array is created in the same kernel; one from
@@ -137,10 +141,12 @@ def _group_equations(jaxpr: Jaxpr) -> Iterator[_Unit]:
             waiting[eqn.outvars[0]] = eqn
             arguments.add(eqn.outvars[0])
             continue
-        # Emit the equation together with the deferred arrays that it uses.
+        # Emit the equation together with the deferred arrays that it uses. XLA updates the state of
+        # a loop without a copy; a kernel would return a new array.
         arrays = dequeue_filled(eqn.invars)
         count = 1 + sum(1 for inner in _inner_jaxprs(eqn) for _ in _all_equations(inner))
-        evaluate = _evaluator(eqn, count)
+        updates = eqn.primitive.name == "dynamic_update_slice" and eqn.invars[0] in arguments
+        evaluate = _evaluate_unfused if is_loop_body and updates else _evaluator(eqn, count)
         if arrays and evaluate is not _evaluate_as_kernel:
             yield _Unit(arrays, len(arrays), _evaluate_as_kernel)
             arrays = []
@@ -178,7 +184,7 @@ def _evaluator(eqn: JaxprEqn, count: int) -> Callable:
     # loop that no kernel can hold.
     if name in _SPLIT_PRIMITIVES and not (fusible and count <= tuning().max_kernel_operations):
         return _SPLIT_PRIMITIVES[name]
-    if fusible:
+    if fusible and not (name == "while" and count > tuning().max_loop_operations):
         return _evaluate_as_kernel
     return _evaluate_loop if name == "while" else _evaluate_unfused
 
@@ -220,7 +226,7 @@ def _evaluate_loop(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]
             return _evaluate_unfused(params["cond_jaxpr"], [*known, *state])[0]
 
         def iterate(state: list[Array]) -> list[Array]:
-            return fuse_calls(params["body_jaxpr"], [*consts, *state])
+            return fuse_calls(params["body_jaxpr"], [*consts, *state], is_loop_body=True)
 
         found: list[Array] = lax.while_loop(goes_on, iterate, given[of_test + of_body :])
         return found

@@ -27,6 +27,7 @@ class Tuning:
 
     # Fused kernels of a CPU: cpu_fusion.py.
     max_kernel_operations: int = 600  # [equations] of a kernel; threads compile kernels in parallel
+    max_loop_operations: int = 10_000  # [equations] of a loop in one kernel; larger ones are opened
     min_kernel_operations: int = 8  # [equations] that are worth a kernel
     max_kernel_multiplications: int = 8192  # [products] of a matrix product in a kernel
 
@@ -73,7 +74,7 @@ class Tuning:
 
     # Compaction of searches: a lane is a pair of shapes or a ray.
     search_lanes: int = 128  # [lanes] rays that are searched at a time
-    pair_lanes: int = 32  # [lanes] near pairs of geoms that a collider with tables gets at a time
+    pair_lanes: int = 64  # [lanes] near pairs of geoms that a collider with tables gets at a time
     gjk_lanes: int = 4  # [lanes] pairs of shapes in an iteration of GJK, which ends with the last
     epa_lanes: int = 1  # [lanes] pairs whose polytopes grow together
     contact_lanes: int = 4  # [lanes] pairs whose contact points are computed together

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxsim
+from jaxsim.transforms import tuning
 from jaxsim.transforms.compaction import evaluate_active_lanes, evaluate_used_slots
 from jaxsim.transforms.cpu_fusion import fuse_calls
 
@@ -33,8 +34,10 @@ def lanes():
 
 @pytest.mark.parametrize("active", ["none", "some", "all"])
 @pytest.mark.parametrize("size", [1, 5, 64])
-@pytest.mark.parametrize("name", ["cpu", "cuda"])
-def test_active_lanes_are_evaluated_and_others_kept(name, size, active, lanes):
+@pytest.mark.parametrize(
+    ("name", "loop"), [("cpu", 10_000), ("cpu", 1), ("cuda", 10_000)], ids=["cpu", "opened", "cuda"]
+)
+def test_active_lanes_are_evaluated_and_others_kept(name, loop, size, active, lanes):
     rng = np.random.default_rng(1)
     needed = {"none": np.zeros(LANES, bool), "all": np.ones(LANES, bool)}
     needed = needed.get(active, rng.random(LANES) < 0.3)
@@ -48,9 +51,9 @@ def test_active_lanes_are_evaluated_and_others_kept(name, size, active, lanes):
     with jaxsim.for_platform(name, kernels=False):
         program, shape = jax.make_jaxpr(run, return_shape=True)(needed, lanes, other)
     leaves = list(map(jnp.asarray, jax.tree.leaves((needed, lanes, other))))
-    found = jax.tree.unflatten(
-        jax.tree.structure(shape), jax.jit(lambda *a: fuse_calls(program, a))(*leaves)
-    )
+    with tuning.override(max_loop_operations=loop):
+        results = jax.jit(lambda *a: fuse_calls(program, a))(*leaves)
+    found = jax.tree.unflatten(jax.tree.structure(shape), results)
     for result, kept in zip(found, (jax.tree.map(np.zeros_like, every), other), strict=True):
         expected = jax.tree.map(lambda a, b: np.where(needed, a, b), every, kept)
         jax.tree.map(np.testing.assert_array_equal, result, expected)

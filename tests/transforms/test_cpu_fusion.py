@@ -154,6 +154,29 @@ def test_the_body_of_a_loop_that_no_kernel_holds_gets_kernels():
     np.testing.assert_allclose(lowered.compile()(n, x)[0], loop(n, x), rtol=1e-12)
 
 
+def test_large_loops_are_opened_and_their_state_is_updated_in_place():
+    def loop(n, x):
+        def body(state):
+            k, x = state
+            value = k.astype(x.dtype)
+            for _ in range(30):
+                value = jnp.sin(value) + 1
+            return k + 1, lax.dynamic_update_slice(x, value[None], (k,))
+
+        return lax.while_loop(lambda state: state[0] < n, body, (0, x))[1]
+
+    n, x = jnp.asarray(5), jnp.arange(999.0)
+    program = jax.make_jaxpr(loop)(n, x)
+    for size, kernels in ((1000, 1), (20, 2)):
+        with tuning.override(max_loop_operations=size, max_kernel_operations=40):
+            lowered = jax.jit(lambda *a: fuse_calls(program, a)).lower(n, x)
+        main = main_of(lowered.as_text())
+        assert len(MARKED.findall(main)) == kernels
+        # A kernel that returned the state would copy it in each iteration.
+        assert main.count("stablehlo.dynamic_update_slice") == kernels - 1
+        np.testing.assert_allclose(lowered.compile()(n, x)[0], loop(n, x), rtol=1e-12)
+
+
 @pytest.mark.usefixtures("short_kernels")
 def test_a_kernel_reads_a_part_of_a_large_argument_without_a_copy():
     """No kernel returns a column of a table of which a later kernel uses a few rows."""

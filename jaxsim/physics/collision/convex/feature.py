@@ -115,16 +115,19 @@ def solve_feature(set_: Difference, f: Feature, max_iterations: int) -> tuple[Fe
     corner on another feature, which is added to the active ones.
     """
     set_, f = lax.stop_gradient((set_, f))
+    fixed = set_.assets.are_polytopes
 
     def iteration(state: _Search) -> _Search:
         """Take a Newton step and keep it if it improves the solution."""
         k, _, f, at = state
         start = k == 0  # the first iteration only evaluates the feature
-        other = select_where(start, f, newton_step(set_, f))
+        other = select_where(start, f, newton_step(set_, f, fixed=fixed))
         beyond = set_.farthest(other.normal)
         better = (
             materialize_decision(
-                _is_better, _feature_merit(set_, f, at), _feature_merit(set_, other, beyond)
+                _is_better,
+                _feature_merit(set_, f, at, fixed),
+                _feature_merit(set_, other, beyond, fixed),
             )
             | start
         )
@@ -210,17 +213,20 @@ def _mean(points: Vec, weight: tuple[Array, Array]) -> Vec:
     return one + (two - one).scale(weight[0]) + (three - one).scale(weight[1])
 
 
-def _feature_merit(set_: Difference, f: Feature, farthest: Corner) -> _Worth:
+def _feature_merit(set_: Difference, f: Feature, farthest: Corner, fixed: bool) -> _Worth:
     """Return the merit of a feature, given the support point along its normal."""
-    _, total = feature_residual(set_, f)
+    _, total = feature_residual(set_, f, fixed)
     depth = f.normal.dot(farthest.y)
     return _Worth(total, jnp.where(f.inside, depth, 0))
 
 
-def feature_residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
-    """Return the corners `[3, n]` of a feature, and the squared residual of its equations [m2]."""
+def feature_residual(set_: Difference, f: Feature, fixed: bool = False) -> tuple[Vec, Array]:
+    """Return the corners `[3, n]` of a feature, and the squared residual of its equations [m2].
+
+    If the corners are `fixed`, those of the feature are used as they are.
+    """
     # Part of the mean orthogonal to the normal, and differences of the support values.
-    y = f.corners_for(set_, f.normal).y
+    y = f.corners.y if fixed else f.corners_for(set_, f.normal).y
     x = _mean(y, f.weight)
     along = f.normal.dot(x)
     across = x - f.normal.scale(along)
@@ -230,11 +236,21 @@ def feature_residual(set_: Difference, f: Feature) -> tuple[Vec, Array]:
     return y, total
 
 
-def newton_step(set_: Difference, f: Feature, longest: Array | None = None) -> Feature:
-    """Return the feature after one Newton step, of at most `longest` [rad] in the normal."""
+def newton_step(
+    set_: Difference, f: Feature, longest: Array | None = None, fixed: bool = False
+) -> Feature:
+    """Return the feature after one Newton step, of at most `longest` [rad] in the normal.
+
+    Args:
+      set_: pairs `[n]`.
+      f: their features.
+      longest: limit of the rotation, `[n]`; None: `_MAX_NORMAL_ROTATION`, beyond which a step is
+        discarded.
+      fixed: corners do not depend on the normal, and the shapes have no derivative.
+    """
     _, t1, t2 = (lax.stop_gradient(v) for v in contact_frame(f.normal).rows)
     # Newton step in the tangent plane, of limited length; a NaN or a long step is discarded.
-    equations = _newton_system(set_, f, (t1, t2))
+    equations = _newton_system(set_, f, (t1, t2), fixed)
     d1, d2, w2, w3 = _newton(equations, f.needed)
     if longest is not None:
         part = jnp.minimum(1, safe_divide(longest, safe_sqrt(d1 * d1 + d2 * d2)))
@@ -246,18 +262,23 @@ def newton_step(set_: Difference, f: Feature, longest: Array | None = None) -> F
     return f._replace(normal=normal, weight=(f.weight[0] + w2, f.weight[1] + w3))
 
 
-def _newton_system(set_: Difference, f: Feature, tangents: tuple[Vec, Vec]) -> _Equations:
+def _newton_system(
+    set_: Difference, f: Feature, tangents: tuple[Vec, Vec], fixed: bool
+) -> _Equations:
     """Assemble the residuals and the Newton matrix, which is held fixed under differentiation."""
     n = f.normal
     held = lax.stop_gradient((set_, n))
     # Corners and their mean at the present normal.
-    y = f.corners_for(set_, n).y
+    y = f.corners.y if fixed else f.corners_for(set_, n).y
     x = _mean(y, f.weight)
     t1, t2 = tangents
 
     # Derivative of the points by the normal; the matrix itself is not differentiated.
     slopes = []
     for t in tangents:
+        if fixed:
+            slopes.append(Vec(*(jnp.zeros_like(a) for a in n.parts)))
+            continue
         _, slope = jax.jvp(lambda n: f.corners_for(held[0], n).y, (held[1],), (t,))
         slopes.append(_mean(slope, f.weight))
     # Hessian H of the Lagrangian in the tangent plane, and the constraint columns E.

@@ -44,6 +44,11 @@ class Assets:
     patches: bool
     hulls: Hulls | None
 
+    @property
+    def are_polytopes(self) -> bool:
+        """Return whether all cores are polytopes: a support point is fixed on its feature."""
+        return not {GeomType.CYLINDER, GeomType.ELLIPSOID} & set(self.kinds)
+
     def for_types(self, types: Iterable[int]) -> "Assets":
         """Return the tables for geoms of some of the types, which make a smaller program."""
         occurring = set(types)
