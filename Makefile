@@ -21,7 +21,8 @@ MINIMUM_TESTS := tests/test_minimum.py \
   tests/cli/test_render.py::test_a_film_for_a_player \
   tests/envs/test_gymnasium.py::test_the_checker_of_gymnasium_passes \
   tests/learn/test_train.py::test_the_curve \
-  tests/learn/test_train.py::test_events_for_tensorboard
+  tests/learn/test_train.py::test_events_for_tensorboard \
+  tests/learn/test_dataset.py::test_minibatches_have_each_row_once_in_an_order_of_the_key
 
 .PHONY: demo smoke test test-all test-minimum docs reference lint format clean
 

@@ -24,6 +24,7 @@ NAMESPACES = (
         "identify",
         "envs",
         "learn",
+        "learn.dataset",
         "view",
     ),
     *("extend", "enums"),

@@ -46,6 +46,7 @@ _COMMANDS = {
     "mpc": "jaxsim.cli.mpc:mpc",
     "train": "jaxsim.cli.train:train_from_file",
     "play": "jaxsim.cli.train:play",
+    "collect": "jaxsim.cli.collect:collect_episodes",
     "sweep": "jaxsim.cli.sweep:sweep_settings",
     "identify": "jaxsim.cli.identify:identify",
 }

@@ -30,6 +30,8 @@ from jaxsim.batch.processes import is_writer, to_host
 from jaxsim.batch.tiered_program import TieredProgram
 from jaxsim.batch.trajectory import TrajectoryWriter, motion_header
 from jaxsim.envs.env import Env
+from jaxsim.envs.vector import VectorEnv
+from jaxsim.envs.wrap import Wrapper
 from jaxsim.errors import InputError, LocatedProblem, SourceLocation
 from jaxsim.io.config import SettingLocations, check_memory, config_text, read_config
 from jaxsim.io.phase import named_phase
@@ -58,6 +60,7 @@ class Run(NamedTuple):
       learner: the learner.
       evaluate: (state of all seeds, keys of episodes) -> Scores, with a leading axis of seeds.
       checkpoints: the saved states.
+      test_worlds: the worlds of an evaluation: the unmodified model, without noise.
       placement: where the state is; None: on the default device.
     """
 
@@ -67,6 +70,7 @@ class Run(NamedTuple):
     learner: Learner
     evaluate: Callable[[Any, jax.Array], Scores]
     checkpoints: Checkpoints
+    test_worlds: VectorEnv | Wrapper
     placement: Placement | None = None
 
     def start_keys(self) -> jax.Array:
@@ -178,7 +182,7 @@ def _run(
 
     checkpoints = Checkpoints(folder / "checkpoints", training.keep)
     placement = None if devices is None else Placement.of(training.worlds.count, devices)
-    return Run(folder, training, env, learner, scores, checkpoints, placement)
+    return Run(folder, training, env, learner, scores, checkpoints, quiet, placement)
 
 
 def _memory_needs(env: Env, training: Training) -> dict[str, float]:
