@@ -272,6 +272,15 @@ def _add_files(commands: Any) -> None:
     )
     learn.add_argument("--out", metavar="FOLDER", help="run folder (default: runs/CONFIG)")
     learn.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
+    learn.add_argument(
+        "--view", action="store_true", help="show worlds and the return in the browser"
+    )
+    learn.add_argument(
+        "--view-worlds", type=parse_count, metavar="N", help="worlds of --view (default 8)"
+    )
+    learn.add_argument(
+        "--port", type=parse_port, help="TCP port of --view (default: 8080, or the next free)"
+    )
     add_tier(learn)
     add_distributed(learn)
     add_settings(learn, "worlds.count=256")

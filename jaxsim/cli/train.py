@@ -4,8 +4,10 @@
 """
 
 import argparse
+import contextlib
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import jax
@@ -13,14 +15,18 @@ import numpy as np
 
 from jaxsim.cli.process.distributed import agreed_errors, check_same_input, is_distributed
 from jaxsim.cli.progress import Progress
+from jaxsim.cli.user_error import InputProblem
+from jaxsim.errors import InputError
 from jaxsim.io.phase import named_phase
-from jaxsim.learn.curve import CurveRow
-from jaxsim.learn.run import Report, Run, best_seed, new_run, old_run, write_motion
+from jaxsim.learn.curve import CurveRow, read_curve
+from jaxsim.learn.run import Report, Run, Watcher, best_seed, new_run, old_run, write_motion
 from jaxsim.learn.run import train as run_training
+from jaxsim.optional import require
 
 
 def train_from_file(args: argparse.Namespace) -> int:
     """Train as a configuration specifies, or resume a run."""
+    _check_view(args)
     file = Path(args.config)
     devices = jax.devices() if is_distributed(args) else None
     with agreed_errors():
@@ -48,7 +54,8 @@ def train_from_file(args: argparse.Namespace) -> int:
 
     began = time.monotonic()
     try:
-        rows = run_training(run, say, tier=args.tier)
+        with _opened_page(args, run) as page:
+            rows = run_training(run, say, tier=args.tier, watch=page)
     finally:
         for bar in bars:
             bar.close()
@@ -60,6 +67,41 @@ def train_from_file(args: argparse.Namespace) -> int:
     print(f"{'result':11} {_format_evaluation(last)}")
     print(f"{'wrote':11} {run.folder}: curve.csv, curve.png, motion.npz, checkpoints")
     return 0
+
+
+def _check_view(args: argparse.Namespace) -> None:
+    """Check the arguments of the page before any work."""
+    if not args.view:
+        for name in ("port", "view_worlds"):
+            if getattr(args, name) is not None:
+                raise InputProblem(f"--{name.replace('_', '-')}: only with --view")
+        return
+    require("viser", "view")
+    if is_distributed(args):
+        raise InputProblem(
+            "--view: not with --distributed or --processes, as worlds are on several devices; see "
+            "`jaxsim view RUN/motion.npz` after an evaluation"
+        )
+
+
+def _opened_page(args: argparse.Namespace, run: Run) -> AbstractContextManager[Watcher | None]:
+    """Return the page of a training, if the arguments ask for one."""
+    if not args.view:
+        return contextlib.nullcontext()
+    from jaxsim.learn.live.training_page import TrainingPage
+    from jaxsim.view.browser.server import PortInUse
+
+    rows: Sequence[CurveRow] = ()
+    if args.resume:
+        with contextlib.suppress(InputError):  # a damaged curve is written again
+            rows = read_curve(run.folder / "curve.csv")
+    worlds = {} if args.view_worlds is None else {"worlds": args.view_worlds}
+    try:
+        page = TrainingPage(run, rows=rows, port=args.port, **worlds)
+    except PortInUse as error:
+        raise InputProblem(f"--port: {error}") from None
+    print(f"{'page':11} {page.viewer.address} until the training ends", flush=True)
+    return page
 
 
 def play(args: argparse.Namespace) -> int:

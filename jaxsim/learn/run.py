@@ -19,7 +19,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -108,6 +108,16 @@ class Report(NamedTuple):
     step: int
     rows: Sequence[CurveRow]
     note: str = ""
+
+
+class Watcher(Protocol):
+    """Observer of a training (`train`); its methods must return soon, and change nothing."""
+
+    def after_update(self, step: int, state: Any) -> None:
+        """Take the state of all seeds, whose arrays are valid during the call alone."""
+
+    def after_evaluation(self, step: int, rows: Sequence[CurveRow], scores: Scores) -> None:
+        """Take an evaluation: a row for each seed, and the episodes, as NumPy arrays."""
 
 
 def new_run(
@@ -217,7 +227,11 @@ def _memory_needs(env: Env, training: Training) -> dict[str, float]:
 
 
 def train(
-    run: Run, say: Callable[[Report], None] = lambda report: None, *, tier: str = "auto"
+    run: Run,
+    say: Callable[[Report], None] = lambda report: None,
+    *,
+    tier: str = "auto",
+    watch: Watcher | None = None,
 ) -> list[CurveRow]:
     """Train, from the last intact checkpoint if there is one.
 
@@ -230,6 +244,7 @@ def train(
       tier: how learner and evaluation are compiled: "auto", quickly at first, and optimized in the
         background; "fast" or "optimized": one of them alone, with the same bits in each run.
         Several processes run the optimized one instead of "auto", at the same time.
+      watch: called after each update and each evaluation.
 
     Returns:
       The rows of the curve.
@@ -263,7 +278,7 @@ def train(
         curve = Curve(run.folder, [CurveRow(**row) for row in rows], training.tensorboard)
         if not done:
             began -= max((row.seconds for row in curve.rows), default=0.0)
-            _train_to_end(run, programs, curve, step, state, began, say)
+            _train_to_end(run, programs, curve, step, state, began, say, watch)
         else:  # the process may have been killed before it wrote the rest
             _draw(curve, training, step, say)
             if not is_motion_of(motion, step):
@@ -334,6 +349,7 @@ def _train_to_end(
     state: Any,
     began: float,
     say: Callable[[Report], None],
+    watch: Watcher | None,
 ) -> None:
     """Train to the end, with evaluations and checkpoints."""
     training = run.training
@@ -347,12 +363,16 @@ def _train_to_end(
             state = jax.block_until_ready(programs.learn(state))
             step += run.learner.actions
             say(Report(step, ()))
+            if watch is not None:
+                watch.after_update(step, state)
         scores = jax.device_get(programs.score(state, starts))
         rows = _seed_rows(step, time.monotonic() - began, state, scores)
         curve.add(rows)
         run.checkpoints.save(step, state, [dataclasses.asdict(row) for row in curve.rows])
         _draw(curve, training, step, say)
         say(Report(step, rows))
+        if watch is not None:
+            watch.after_evaluation(step, rows, scores)
         if dropped := int(np.sum(jax.device_get(getattr(state, "dropped", 0)))):
             say(Report(step, (), f"{dropped:,} derivatives were not finite and were dropped"))
         if step >= training.steps:

@@ -67,11 +67,43 @@ def settings(folder):
     return path
 
 
+class Watcher:
+    """Notes the calls, and copies what the arrays contain at that time."""
+
+    def __init__(self):
+        self.updates, self.evaluations = [], []
+
+    def after_update(self, step, state):
+        self.updates.append((step, np.array(state.env_state.world.data.qpos)))
+
+    def after_evaluation(self, step, rows, scores):
+        self.evaluations.append((step, rows, scores))
+
+
 @pytest.fixture(scope="module")
-def whole(settings, folder):
+def watcher():
+    return Watcher()
+
+
+@pytest.fixture(scope="module")
+def whole(settings, folder, watcher):
     """A run from its start to its end, and what it said."""
     run, said = new_run(settings, folder / "whole"), []
-    return run, train(run, said.append, tier="optimized"), said
+    return run, train(run, said.append, tier="optimized", watch=watcher), said
+
+
+def test_a_watcher_gets_each_update_and_evaluation(whole, watcher):
+    run, rows, _ = whole
+    assert [step for step, _ in watcher.updates] == [2048 * i for i in range(1, 7)]
+    assert {qpos.shape for _, qpos in watcher.updates} == {(2, 16, 1)}
+    assert (watcher.updates[0][1] != watcher.updates[1][1]).all()
+    np.testing.assert_array_equal(
+        watcher.updates[-1][1], run.restore()[1].env_state.world.data.qpos
+    )
+    assert [row for _, given, _ in watcher.evaluations for row in given] == rows
+    last = watcher.evaluations[-1][2]
+    assert last.motion["qpos"].shape == (2, 25, 3, 1)
+    assert last.score.mean(axis=1).tolist() == pytest.approx([row.score for row in rows[-2:]])
 
 
 def without_time(rows):

@@ -1,0 +1,1 @@
+"""A training in the browser while it runs."""
