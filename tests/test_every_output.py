@@ -320,7 +320,7 @@ def differences(mj: mujoco.MjModel, d: Data, force: jax.Array, mjd: mujoco.MjDat
         pytest.param("implicitfast", "step", marks=pytest.mark.slow),
     ],
 )
-def test_every_field_is_the_oracles(case, stage):
+def test_every_field_equals_that_of_mujoco(case, stage):
     mj, d = model(case), found(case, stage)
     wrong, contacts = [], set()
     for k, start in enumerate(starts(case)):

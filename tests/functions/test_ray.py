@@ -44,7 +44,7 @@ def all_kinds(*given):
     return jnp.stack([jnp.column_stack(hit) for hit in hits])
 
 
-def test_rays_are_the_oracles():
+def test_rays_equal_those_of_mujoco():
     given = drawn(0)
     given[2] = np.maximum(given[2], np.where(np.arange(3) == 2, 0.1, 0))
     mine = all_kinds(*given)

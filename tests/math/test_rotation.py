@@ -33,7 +33,7 @@ def close(ours, theirs) -> None:
     np.testing.assert_allclose(ours.to_array(), theirs, **ROUNDING)
 
 
-def test_products_are_the_oracles():
+def test_products_equal_those_of_mujoco():
     close(P * Q, oracle(mujoco.mju_mulQuat, 4, *UNIT))
     close(P.conj, oracle(mujoco.mju_negQuat, 4, UNIT[0]))
     close(P.rotate(V), oracle(mujoco.mju_rotVecQuat, 3, VECTOR, UNIT[0]))
@@ -63,7 +63,7 @@ def test_matrices_are_those_of_numpy():
     np.testing.assert_allclose(np.linalg.det(A), 1, **ROUNDING)
 
 
-def test_rotation_vectors_are_the_oracles():
+def test_rotation_vectors_equal_those_of_mujoco():
     angle = np.linalg.norm(VECTOR, axis=1)
     axis = VECTOR / angle[:, None]
     expected = oracle(mujoco.mju_axisAngle2Quat, 4, axis, angle)
@@ -119,7 +119,7 @@ def test_the_derivative_at_the_null_rotation_is_half_the_vector():
     np.testing.assert_array_equal(jacobian(jnp.zeros(3)), expected)
 
 
-def test_normalization_is_the_oracles():
+def test_normalization_equals_that_of_mujoco():
     """A quaternion shorter than the least becomes the null rotation, with derivative zero."""
     length = np.array([0.0, 1e-20, 1e-16, 1e-14, 0.5, 3.0])
     quat = length[:, None] * UNIT[0, : len(length)]

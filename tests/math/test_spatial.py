@@ -68,7 +68,7 @@ def test_cross_motion_is_the_rate_of_a_motion_fixed_in_a_moving_frame():
     np.testing.assert_allclose(v.cross_motion(m).to_array(), rate, **DIFFERENCE | {"atol": 1e-7})
 
 
-def test_velocity_at_a_point_is_the_oracles_transport():
+def test_velocity_at_a_point_equals_that_of_mujoco():
     v, offset = draw(Spatial), draw(Vec)
     close(v.at(offset).to_array(), moved(v, offset, force=False).lin.to_array())
 

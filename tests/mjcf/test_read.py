@@ -372,7 +372,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_values_are_those_of_the_oracle(value):
+def test_values_equal_those_of_mujoco(value):
     text = f'<mujoco model="{value}"><asset/></mujoco>'
     expected = mujoco.MjSpec.from_string(text).modelname
     if "\t" in value:

@@ -88,7 +88,7 @@ def test_solutions_are_those_of_the_whole(worlds):
     ],
     ids=["parts of two sizes", "small parts of the inertia"],
 )
-def test_forces_and_accelerations_are_the_oracles(xml):
+def test_forces_and_accelerations_equal_those_of_mujoco(xml):
     mj = mujoco.MjModel.from_xml_string(xml)
     m = jaxsim.put_model(mj)
     rng = np.random.default_rng(2)

@@ -76,7 +76,7 @@ def readings(mj: mujoco.MjModel, data: np.ndarray, sensor: int) -> np.ndarray:
     return np.asarray(data[..., start : start + mj.sensor_dim[sensor]])
 
 
-def test_readings_are_the_oracles():
+def test_readings_equal_those_of_mujoco():
     mj, m = model()
     expected = states(mj)
     # it needs the contacts, which this Data does not carry

@@ -28,7 +28,7 @@ def frame(camera, qpos):
 
 
 @pytest.mark.parametrize("kind", CAMERAS)
-def test_frames_and_pictures_are_the_oracles(kind):
+def test_frames_and_pictures_equal_those_of_mujoco(kind):
     m = model()[1]
     for seed in range(3):
         d = state(seed)
@@ -59,7 +59,7 @@ def test_the_default_camera_sees_the_model():
 
 @pytest.mark.parametrize("kind", ["free", "flat", "tracking", "fixed"])
 @pytest.mark.parametrize("action", Mouse)
-def test_the_mouse_moves_a_camera_as_the_oracles(action, kind):
+def test_the_mouse_moves_a_camera_as_in_mujoco(action, kind):
     """Small and large movements, and past the ends."""
     mj, m = model()
     rng, moved = np.random.default_rng(action), 0

@@ -108,7 +108,7 @@ def test_the_mouse_moves_the_reference():
             assert (np.abs(expected - before).max() > 1e-3) == (action != Mouse.ZOOM)
 
 
-def test_forces_are_the_oracles():
+def test_forces_equal_those_of_mujoco():
     """Each kind of body, pulled, rotated, both and neither."""
     mj = model()[0]
     for seed in range(2):
@@ -126,7 +126,7 @@ def test_forces_are_the_oracles():
                 assert changed == (active > 0 and body > 0)
 
 
-def test_poses_are_the_oracles():
+def test_poses_equal_those_of_mujoco():
     """Mocap bodies always, others where the root of their tree is free and the world stands."""
     mj = model()[0]
     d = state(3)

@@ -109,7 +109,7 @@ def _specimens(spec: mujoco.MjSpec) -> dict[str, object]:
     }
 
 
-def test_defaults_are_those_of_the_oracle():
+def test_defaults_equal_those_of_mujoco():
     compared = 0
     for path, specimen in _specimens(mujoco.MjSpec()).items():
         for name, attr in ROWS[path].attrs.items():
@@ -260,7 +260,7 @@ def _quiet(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_counts_are_those_of_the_oracle():
+def test_counts_equal_those_of_mujoco():
     for path, attr in _NUMBERS:
         least, most = attr.count
         for n in {max(least - 1, 1), max(least, 1), most or 40, (most or 40) + 1}:
@@ -270,7 +270,7 @@ def test_counts_are_those_of_the_oracle():
             assert many == (most is not None and n > most), (path, attr.name, n, said)
 
 
-def test_whole_numbers_are_those_of_the_oracle():
+def test_whole_numbers_equal_those_of_mujoco():
     for path, attr in _NUMBERS:
         value = " ".join(["1.5"] * max(attr.count[0], 1))
         said = _complaint(path, {**_attributes(path), attr.name: value})
@@ -310,7 +310,7 @@ _REFUSALS = (
 @pytest.mark.parametrize(
     ("path", "attr"), _distinct_keywords(), ids=lambda x: x if isinstance(x, str) else x.name
 )
-def test_keywords_are_those_of_the_oracle(path, attr):
+def test_keywords_equal_those_of_mujoco(path, attr):
     beside = {"objtype": {"objname": "x"}, "reftype": {"refname": "x"}}.get(attr.name, {})
     if path == "mujoco/sensor/user" and attr.name == "objtype":
         pytest.skip("the oracle takes any word here")
@@ -328,7 +328,7 @@ _REFUSED_LATER = {
 }
 
 
-def test_rules_and_required_attributes_are_those_of_the_oracle():
+def test_rules_and_required_attributes_equal_those_of_mujoco():
     for path, row in ROWS.items():
         if path in _UNPROBED:
             continue

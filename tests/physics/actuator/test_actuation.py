@@ -70,7 +70,7 @@ run = jax.jit(stage)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_forces_are_the_oracles(case):
+def test_forces_equal_those_of_mujoco(case):
     mj = build(**CASES[case])
     for seed in range(6):
         mjd = random_state(mj, seed)

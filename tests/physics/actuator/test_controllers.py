@@ -109,7 +109,7 @@ run = jax.jit(stage)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_forces_are_the_oracles(case):
+def test_forces_equal_those_of_mujoco(case):
     mj = build(**CASES[case])
     assert (mj.nu, mj.nout, mj.nactuator) == (45, 35, 25)
     for seed in range(6):
@@ -136,7 +136,7 @@ def test_forces_are_the_oracles(case):
     "integrator",
     ["Euler", *(pytest.param(i, marks=pytest.mark.slow) for i in INTEGRATORS)],
 )
-def test_steps_are_the_oracles(integrator):
+def test_steps_equal_those_of_mujoco(integrator):
     mj = build(actuators=ALL, sensors=SENSORS, integrator=integrator)
     m, step = put_model(mj), jax.jit(jaxsim.step)
     for seed in range(3):

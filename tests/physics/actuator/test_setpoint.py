@@ -48,7 +48,7 @@ def wound(mj: mujoco.MjModel, seed: int) -> mujoco.MjData:
 
 
 @pytest.mark.parametrize("integrator", ["Euler", pytest.param("RK4", marks=pytest.mark.slow)])
-def test_forces_and_setpoints_are_the_oracles(integrator):
+def test_forces_and_setpoints_equal_those_of_mujoco(integrator):
     mj = oracle.compile_xml(XML.format(integrator=integrator))
     m, step = put_model(mj), jax.jit(jaxsim.step)
     for seed in range(4):

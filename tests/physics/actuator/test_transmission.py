@@ -59,7 +59,7 @@ def stage(m, d):
 run = jax.jit(stage)
 
 
-def test_every_kind_is_the_oracles():
+def test_every_kind_equals_that_of_mujoco():
     mj = oracle.compile_xml(ALL_KINDS)
     for seed in range(10):
         mjd = random_state(mj, seed)

@@ -100,7 +100,7 @@ def wrong_forces(mj: mujoco.MjModel, forces, mjd: mujoco.MjData) -> list[str]:
 
 
 @quick
-def test_every_output_of_several_steps_is_the_oracles(case):
+def test_every_output_of_several_steps_equals_that_of_mujoco(case):
     mj, m = models(case)
     states = starts(mj)
     d = stack([inputs(m, s, "all") for s in states])
@@ -122,7 +122,7 @@ def test_every_output_of_several_steps_is_the_oracles(case):
 
 @pytest.mark.slow
 @each
-def test_inverse_dynamics_are_the_oracles(case):
+def test_inverse_dynamics_equal_those_of_mujoco(case):
     """Forces of the contacts at any acceleration, the attraction among the rest."""
     mj, m = models(case)
     states = starts(mj)

@@ -78,7 +78,7 @@ def scene(request):
     return mj, m, states, many
 
 
-def test_a_step_is_the_oracles_and_that_of_many_worlds_that_of_each(scene):
+def test_a_step_equals_that_of_mujoco_and_that_of_many_worlds_that_of_each(scene):
     mj, m, states, many = scene
     found = jax.jit(jax.vmap(jaxsim.step, (None, 0)))(m, many)
     one = jax.jit(jaxsim.step)

@@ -37,7 +37,7 @@ def _model(integrator: str, free: int, flag: str = "") -> str:
         ("implicit", 2, ""),
     ],
 )
-def test_a_step_and_its_inverse_are_the_oracles(integrator, free, flag):
+def test_a_step_and_its_inverse_equal_those_of_mujoco(integrator, free, flag):
     text = _model(integrator, free, flag)
     mj, m = mujoco.MjModel.from_xml_string(text), jaxsim.load_model(text)
     assert inertia_choice(m).form is Form.BLOCK_DIAGONAL
@@ -56,7 +56,7 @@ def test_a_step_and_its_inverse_are_the_oracles(integrator, free, flag):
                 np.testing.assert_allclose(getattr(one, name), expected, rtol=0, atol=bound)
 
 
-def test_products_with_the_inertia_are_the_oracles():
+def test_products_with_the_inertia_equal_those_of_mujoco():
     text = _model("Euler", 2)
     mj, m = mujoco.MjModel.from_xml_string(text), jaxsim.load_model(text)
     mjd, vec = mujoco.MjData(mj), np.random.default_rng(1).standard_normal(mj.nv)

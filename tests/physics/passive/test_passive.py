@@ -71,7 +71,7 @@ run = jax.jit(stage)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_forces_and_energy_are_the_oracles(case):
+def test_forces_and_energy_equal_those_of_mujoco(case):
     mj = build(**CASES[case])
     for seed in range(4):
         mjd = random_state(mj, seed)

@@ -48,7 +48,7 @@ def every(m, qpos, at):
     return jnp.stack([jnp.column_stack(sdf) for sdf in found])
 
 
-def test_distances_and_slopes_are_the_oracles():
+def test_distances_and_slopes_equal_those_of_mujoco():
     """Also in worlds at once."""
     m, states = put_model(all_kinds()), [state(seed) for seed in range(3)]
     at = np.array([points(d, k) for k, d in enumerate(states)])

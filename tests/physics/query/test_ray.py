@@ -105,7 +105,7 @@ many = jax.jit(jax.vmap(numbers, (None, 0, None, None)))
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *FIXED])
-def test_rays_are_the_oracles(kind):
+def test_rays_equal_those_of_mujoco(kind):
     mj = model(kind)
     d = state(mj, 0)
     pnt, vec = drawn(mj, d, 1)

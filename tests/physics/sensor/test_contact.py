@@ -74,7 +74,7 @@ def forward():
 @pytest.mark.parametrize(
     ("cone", "gap"), [pytest.param("pyramidal", 0, marks=pytest.mark.slow), ("elliptic", 0.05)]
 )
-def test_every_form_is_the_oracles(cone, gap):
+def test_every_form_equals_that_of_mujoco(cone, gap):
     mj = scene(cone, gap, every_sensor())
     m = put_model(mj)
     felt = np.zeros(mj.nsensordata, bool)

@@ -77,7 +77,7 @@ def places(mj: mujoco.MjModel, sensor: int) -> slice:
     return slice(first, first + mj.sensor_dim[sensor])
 
 
-def test_readings_are_the_oracles():
+def test_readings_equal_those_of_mujoco():
     mj, run = model(), jax.jit(read)
     m = put_model(mj)
     seen = []

@@ -105,15 +105,15 @@ def compare(xml: str, seeds: int, spread: float = 1.0) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("flag", ["", 'actuation="disable"', 'gravity="disable"'])
-def test_plain_sensors_are_the_oracles(flag):
+def test_plain_sensors_equal_those_of_mujoco(flag):
     compare(WORLD.format(sensors=PLAIN, flag=flag), 3)
 
 
-def test_frame_sensors_are_the_oracles():
+def test_frame_sensors_equal_those_of_mujoco():
     compare(WORLD.format(sensors=frame_sensors(), flag=""), 3)
 
 
-def test_projections_are_the_oracles():
+def test_projections_equal_those_of_mujoco():
     """Lenses in lengths, in pixels and by angle; sites behind the camera, and at its center.
 
     MuJoCo stores sizes of lenses in single precision: those of the test are exact in it.
@@ -139,7 +139,7 @@ def test_projections_are_the_oracles():
 
 
 @pytest.mark.parametrize("margin", [0, 0.1])
-def test_limit_sensors_are_the_oracles(margin):
+def test_limit_sensors_equal_those_of_mujoco(margin):
     seen = np.array(compare(LIMITED.format(margin=margin), 20, spread=0.4))
     assert (
         (seen != 0).any(0) & (seen == 0).any(0)
@@ -147,7 +147,7 @@ def test_limit_sensors_are_the_oracles(margin):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_inside_site_is_the_oracles(shape):
+def test_inside_site_equals_that_of_mujoco(shape):
     xml = f"""<mujoco><worldbody><site name="s" type="{shape}" size="{SHAPES[shape]}"
       euler="10 20 30"/><body name="b"><freejoint/><geom size=".1"/></body></worldbody>
       <sensor><insidesite site="s" objtype="xbody" objname="b"/></sensor></mujoco>"""

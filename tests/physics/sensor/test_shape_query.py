@@ -14,7 +14,7 @@ SIZE = np.array([0.3, 0.4, 0.5])
 
 
 @pytest.mark.parametrize("kind", RAY_INTERVALS)
-def test_rays_meet_what_the_oracles_meet(kind):
+def test_rays_meet_the_geoms_that_those_of_mujoco_meet(kind):
     rng = np.random.default_rng(0)
     p, u = rng.normal(size=(2, 500, 3)) * 0.4
     u[:20, :2] = 0  # along the axis of the shape

@@ -96,7 +96,7 @@ def places(mj: mujoco.MjModel, sensor: int) -> slice:
 
 
 @pytest.mark.parametrize("room", [None, pytest.param(28, marks=pytest.mark.slow)])
-def test_readings_are_the_oracles(room):
+def test_readings_equal_those_of_mujoco(room):
     """Capacity for every contact that may exist, and for fewer."""
     mj, run = model(), jax.jit(read)
     m = put_model(mj, contacts=room)

@@ -86,7 +86,7 @@ def stage(m, d):
 @pytest.mark.parametrize(
     "case", [pytest.param(c, marks=pytest.mark.slow) if c in SIMILAR else c for c in CASES]
 )
-def test_sensors_and_body_forces_are_the_oracles(case):
+def test_sensors_and_body_forces_equal_those_of_mujoco(case):
     mj = build(**CASES[case])
     felt = np.zeros(mj.nsensordata)
     for seed in range(8):

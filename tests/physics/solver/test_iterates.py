@@ -108,7 +108,7 @@ def assert_iterates(mj: mujoco.MjModel, tolerance: float) -> set:
         pytest.param(Solver.PGS, "pyramidal", DisableBit.WARMSTART, marks=pytest.mark.slow),
     ],
 )
-def test_a_few_iterations_are_the_oracles(solver, cone, disable):
+def test_a_few_iterations_equal_those_of_mujoco(solver, cone, disable):
     mj = asking(solver, cone, disable, tolerance=1e-15, ls_tolerance=1e-2)
     kinds = assert_iterates(mj, STIFF["atol"])
     assert kinds >= {

@@ -147,7 +147,7 @@ each_cone = pytest.mark.parametrize(
         pytest.param("elliptic", 100, DisableBit.ISLAND, marks=pytest.mark.slow),
     ],
 )
-def test_forces_and_accelerations_are_the_oracles(cone, iterations, disable):
+def test_forces_and_accelerations_equal_those_of_mujoco(cone, iterations, disable):
     mj = compile_xml(SCENE.format(cone=cone, iterations=iterations), disable)
     slipped, kinds = 0.0, set()
     for tolerance in (1e-6, 1e-2, 0.0):  # an early end, and none
@@ -196,7 +196,7 @@ def test_the_iterations_end_at_the_tolerance():
         pytest.param("elliptic", "RK4", marks=pytest.mark.slow),
     ],
 )
-def test_a_run_is_the_oracles(cone, integrator):
+def test_a_run_equals_that_of_mujoco(cone, integrator):
     mj = small(cone, integrator)
     m, mjd = jaxsim.put_model(mj), moved(mj, 1)
     mjd.qvel[0], start = 0.2, mjd.qpos[0]  # the box slides, then holds

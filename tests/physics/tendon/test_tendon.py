@@ -116,14 +116,14 @@ def compare(mj, mjd, tolerance: float):
     np.testing.assert_allclose(velocity, mjd.ten_velocity, atol=10 * tolerance)
 
 
-def test_fixed_and_straight_tendons_are_the_oracles():
+def test_fixed_and_straight_tendons_equal_those_of_mujoco():
     mj = oracle.compile_xml(FIXED_AND_STRAIGHT)
     for seed in range(5):
         compare(mj, random_state(mj, seed), ROUNDING["atol"])
 
 
 @pytest.mark.parametrize(("kind", "side"), CASES)
-def test_wrapped_tendons_are_the_oracles(kind, side):
+def test_wrapped_tendons_equal_those_of_mujoco(kind, side):
     mj = oracle.compile_xml(wrapped(kind, side))
     touching = 0
     for seed in range(60):
@@ -171,7 +171,7 @@ def test_a_model_without_tendons_has_empty_results():
     assert J.shape == (0, 1)
 
 
-def test_bias_force_of_armature_is_the_oracles():
+def test_bias_force_of_armature_equals_that_of_mujoco():
     mj = oracle.compile_xml(HEAVY.format(integrator="Euler"))
     weightless = oracle.compile_xml(
         re.sub(' armature="[0-9]+"', "", HEAVY.format(integrator="RK4"))
@@ -190,7 +190,7 @@ def test_bias_force_of_armature_is_the_oracles():
 
 
 @pytest.mark.parametrize("integrator", [pytest.param("Euler", marks=pytest.mark.slow), "implicit"])
-def test_dynamics_with_armature_are_the_oracles(integrator):
+def test_dynamics_with_armature_equal_those_of_mujoco(integrator):
     """Forward and inverse dynamics, and a step: velocity derivatives of the integrators, too."""
     mj = oracle.compile_xml(HEAVY.format(integrator=integrator))
     mjd = random_state(mj, 0, spread=0.3)

@@ -155,7 +155,7 @@ def random():
     return _draw(1, 12)
 
 
-def test_the_distance_is_the_oracles(random):
+def test_the_distance_equals_that_of_mujoco(random):
     """Apart it is exact; inside it is where the oracle's own search of the depth is exact, too."""
     touch = _run(random.a, random.b, reach=5.0, points=False)
     difference = np.asarray(touch.dist[0]) - random.dist

@@ -195,7 +195,7 @@ def test_reverse_mode_is_finite_where_faces_are_flush():
     assert all(np.isfinite(g).all() for g in jax.tree.leaves(gradient))
 
 
-def test_meshes_fall_as_the_oracle_s():
+def test_meshes_fall_as_in_mujoco():
     """Dropped on a level plane, three hulls bounce, tip over and come to rest in the same way."""
     shapes = "".join(
         f"""<mesh name="{name}" vertex="{" ".join(map(str, SHAPES[name].ravel()))}"/>"""

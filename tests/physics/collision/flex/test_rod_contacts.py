@@ -119,7 +119,7 @@ def test_every_output(case):
     assert touched >= CASES[case]["touch"]
 
 
-def test_numbers_of_rods_are_the_oracles():
+def test_numbers_of_rods_equal_those_of_mujoco():
     """A record has the joint of its hinge, which is no dof where a free joint comes before it."""
     mj = mujoco.MjModel.from_xml_string(WORLD.format(**CASES["boxes"]))
     ours, theirs = jaxsim.load_model(WORLD.format(**CASES["boxes"])), jaxsim.put_model(mj)
