@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from learn.tiny import Seen
+from many_processes import finish, run_commands, start
 
 from jaxsim.cli import main
 from jaxsim.errors import InputError
@@ -307,6 +308,24 @@ def test_another_division_and_an_interruption_give_the_same_episodes(
     changed = {**small, "exploration": Exploration()}
     with pytest.raises(InputError, match=r"noise: the dataset has 0\.05, these episodes 0\.0"):
         prepare_collection(run, folder, 10, resume=True, **changed)
+
+
+@pytest.mark.slow
+def test_two_processes_write_the_episodes_of_one(run, tmp_path):
+    words = f"collect {run.folder} --episodes 10 --worlds 4 --noise 0.1 --out".split()
+    first, second = run_commands([*words, "two"], 2, cwd=tmp_path)
+    assert first.code == 0, first.err
+    assert second.code == 0, second.err
+    assert second.out == ""
+    (one,) = finish([start(["-m", "jaxsim", *words, "one"], cwd=tmp_path)])
+    assert one.code == 0, one.err
+    two, one = Dataset(tmp_path / "two"), Dataset(tmp_path / "one")
+    assert f"two: 10 episodes, {two.rows} new rows" in first.out
+    assert sorted(p.name for p in (two.folder / "shards").iterdir()) == [
+        "process-00000", "process-00001"
+    ]  # fmt: skip
+    for number in range(10):
+        jax.tree.map(np.testing.assert_array_equal, two.episode(number), one.episode(number))
 
 
 def test_the_command_reports_what_it_writes_and_wrong_options(whole, run, tmp_path, capsys):
