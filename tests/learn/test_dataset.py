@@ -312,7 +312,8 @@ def test_another_division_and_an_interruption_give_the_same_episodes(
 
 @pytest.mark.slow
 def test_two_processes_write_the_episodes_of_one(run, tmp_path):
-    words = f"collect {run.folder} --episodes 10 --worlds 4 --noise 0.1 --out".split()
+    words = f"collect {run.folder} --episodes 10 --worlds 4 --noise 0.1".split()
+    words += ["--heartbeat", "600", "--out"]  # on a busy machine a process may be late
     first, second = run_commands([*words, "two"], 2, cwd=tmp_path)
     assert first.code == 0, first.err
     assert second.code == 0, second.err
