@@ -63,19 +63,19 @@ FOREIGN = {
         # publishers, journals, conferences, volumes
         "ACM BIT CACM CoRL DeepMind ICLR ICRA IEC IEEE III IROS NIPS NeurIPS SIAM SIGGRAPH TVCG",
         # platforms and other projects with their names
-        "APG CPU CleanRL ConfigDict GPU KhronosGroup LAPACK LLVM MJX MarchingCubeCpp MlpPolicy"
-        " MuJoCo NVIDIA OpenGL PrimalSearch ROS RecordVideo Renderer SIGHUP SIGTERM TPU TensorBoard"
-        " TimeLimit TimeStep VecMonitor XLA XLA_FLAGS JAXSIM_XLA_FLAGS anon hash_combine"
-        " CUDA_VISIBLE_DEVICES JAX_LOCAL_DEVICE_IDS JAX_NUM_CPU_DEVICES"
+        "APG CPU CleanRL ConfigDict EpisodeData GPU KhronosGroup LAPACK LLVM MJX MarchingCubeCpp"
+        " MlpPolicy MuJoCo NVIDIA OpenGL PrimalSearch ROS RecordVideo Renderer SIGHUP SIGTERM TPU"
+        " TensorBoard TimeLimit TimeStep VecMonitor XLA XLA_FLAGS JAXSIM_XLA_FLAGS anon"
+        " hash_combine CUDA_VISIBLE_DEVICES JAX_LOCAL_DEVICE_IDS JAX_NUM_CPU_DEVICES"
         " include_extras lowering_platforms make_vec nohup sameframe solNoSlip solPGS to_state_dict"
         " unordered_map wrap_for_brax_training",
         # placeholders for what the user writes
         "CONFIG FILE FOLDER FUNCTION HOST MODEL MODULE NAME PORT SECONDS optimizer_state"
-        " phases planner regulator robots",
+        " SIGMA phases planner regulator robots",
         # symbols of formulas, and axes of arrays, that are longer than others
         "B_23 H_FF jac_axis jac_point jacp_dot mat1 mat2 q_wanted step_dot v_wanted",
         # names that are put together in the program: suffixes, labels
-        "MjModel POS_KINEMATICS _RZ _TX _TY _twist_0 _twist_1",
+        "MjModel POS_KINEMATICS _RZ _TX _TY _twist_0 _twist_1 next_observation",
         # words of pages: MuJoCo's sysid, settings of JAX and XLA, other packages, arguments, forms
         # of programs in benchmarks
         "ARGUMENTS InertiaType LevenbergMarquardt MjSpec ModelSequences Newton PATH PYTHON"

@@ -117,7 +117,7 @@ class Watcher(Protocol):
         """Take the state of all seeds, whose arrays are valid during the call alone."""
 
     def after_evaluation(self, step: int, rows: Sequence[CurveRow], scores: Scores) -> None:
-        """Take an evaluation: a row for each seed, and the episodes, as NumPy arrays."""
+        """Take an evaluation: a row for each seed, and the episodes, as numpy arrays."""
 
 
 def new_run(

@@ -166,7 +166,7 @@ def episode_rows(rows: Rows, world: int) -> dict[str, np.ndarray]:
     """Return the columns of one episode, (steps, ...), up to its end.
 
     Args:
-      rows: the rows of all worlds, as NumPy arrays.
+      rows: the rows of all worlds, as numpy arrays.
       world: index of the world.
     """
     steps = int(np.sum(rows.alive[:, world]))

@@ -34,7 +34,7 @@ _SEED_COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"
 
 
 class TrainingPage:
-    """Page of a training; a context manager, and a `Watcher` of `jaxsim.learn.run.train`.
+    """Page of a training; a context manager, and a `Watcher` of `train` (learn/run.py).
 
     Args:
       run: the run.
@@ -195,7 +195,7 @@ class _EvaluationMotion:
     """The episodes of an evaluation, played in real time again and again.
 
     Args:
-      scores: the evaluation, as NumPy arrays with a leading axis of seeds.
+      scores: the evaluation, as numpy arrays with a leading axis of seeds.
       seed: the seed that is shown.
       worlds: largest number of episodes.
       dt: duration of an action [s].
