@@ -149,6 +149,12 @@ class APGForm:
         least=0,
     )
     max_grad_norm: float = setting(1.0, doc="bound of the norm of a gradient", above=0)
+    max_world_grad_norm: float = setting(
+        100.0,
+        doc="bound of the norm of the derivative of a world's return in a horizon by its state "
+        "before each action, in units of the reward",
+        above=0,
+    )
     hidden: tuple[int, ...] = setting(
         (128, 64), doc="widths of the policy network", least=1, most=_MAX_LAYER_WIDTH
     )

@@ -10,11 +10,18 @@ return ends there, and that of the next episode begins:
     truncated      the value of the last observation continues it, as at the end of the horizon
     diverged       the return ends, without derivative of that step
 
+In contact the Jacobians of single steps are large, and their product explodes in some worlds, which
+then determine the policy gradient (I. Georgiev et al., Adaptive Horizon Actor-Critic, 2024, end the
+horizon of such a world). Here the derivative of a world's return by its state is bounded in norm
+before each action: a longer one keeps its direction.
+
 The horizon is one `scan`: the program contains the step once, and its derivative once. It stores
 the states between the actions; the derivative of a physics step rematerializes its results.
 """
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -53,7 +60,12 @@ class Horizon(NamedTuple):
 
 
 def run_horizon(
-    env: EpisodeWorlds, policy: Policy, state: Episodes, noise: jax.Array, probe: jax.Array
+    env: EpisodeWorlds,
+    policy: Policy,
+    state: Episodes,
+    noise: jax.Array,
+    probe: jax.Array,
+    bound: float = math.inf,
 ) -> tuple[Episodes, Horizon]:
     """Take the actions of a horizon, differentiably.
 
@@ -64,6 +76,8 @@ def run_horizon(
       noise: random numbers of the policy, (steps, worlds, action_size).
       probe: zeros, (steps, worlds): their cotangents are 1 where the derivative of a world was not
         finite and was dropped, so that reverse mode returns their number.
+      bound: largest norm of a cotangent of a world and its action, before each action; longer ones
+        are scaled to it.
 
     Returns:
       The worlds after the horizon, and its actions.
@@ -74,7 +88,7 @@ def run_horizon(
         resets = state.world.done > 0
         obs = _zero_where(resets, env.flat(state.world.obs))
         action = policy(obs, noise)
-        world, action = _cut_gradient(state.world, action, resets, probe)
+        world, action = _cut_gradient(state.world, action, resets, probe, bound)
         next_obs, after, reward, terminated = env.step_all(state.replace(world=world), action)
         diverged = after.world.info["diverged"]
         after = after.replace(world=_stop_gradient_where(diverged, after.world))
@@ -173,43 +187,60 @@ def _stop_gradient_where(where: jax.Array, world: State) -> State:
 
 
 def _cut_gradient(
-    world: State, action: jax.Array, resets: jax.Array, probe: jax.Array
+    world: State, action: jax.Array, resets: jax.Array, probe: jax.Array, bound: float
 ) -> tuple[State, jax.Array]:
-    """Return worlds and actions whose cotangents are zero where they are not finite, or at resets.
+    """Return worlds and actions whose cotangents are bounded in norm, and zero where they are not
+    finite, or at resets.
 
     Cotangents of random keys and of integers do not exist: these leaves are left as they are.
     """
     leaves, form = jax.tree.flatten((world, action))
     inexact = [i for i, x in enumerate(leaves) if _is_inexact(x)]
     kept = (~resets).astype(probe.dtype)
-    for i, x in zip(inexact, _finite([leaves[i] for i in inexact], kept, probe), strict=True):
+    bounded = bound_cotangents([leaves[i] for i in inexact], kept, probe, bound)
+    for i, x in zip(inexact, bounded, strict=True):
         leaves[i] = x
     cut: tuple[State, jax.Array] = jax.tree.unflatten(form, leaves)
     return cut
 
 
-@jax.custom_vjp
-def _finite(leaves: list[jax.Array], kept: jax.Array, probe: jax.Array) -> list[jax.Array]:
-    """Return the leaves, (worlds, ...); the cotangent of the probe is 1 for worlds dropped."""
-    del kept, probe
+@partial(jax.custom_vjp, nondiff_argnums=(3,))
+def bound_cotangents(
+    leaves: list[jax.Array], kept: jax.Array, probe: jax.Array, bound: float
+) -> list[jax.Array]:
+    """Return arrays whose cotangents are bounded in reverse mode.
+
+    Args:
+      leaves: arrays (worlds, ...); cotangents that are not finite become zero, for all of a world.
+      kept: 1, or 0 for worlds whose cotangents become zero, (worlds,).
+      probe: zeros, (worlds,): its cotangent is 1 where that of a world was not finite.
+      bound: largest norm of the cotangents of a world; longer ones are scaled to it.
+    """
+    del kept, probe, bound
     return leaves
 
 
-def _finite_forward(
-    leaves: list[jax.Array], kept: jax.Array, probe: jax.Array
+def _bounded_forward(
+    leaves: list[jax.Array], kept: jax.Array, probe: jax.Array, bound: float
 ) -> tuple[list[jax.Array], jax.Array]:
-    del probe
+    del probe, bound
     return leaves, kept
 
 
-def _finite_backward(
-    kept: jax.Array, cotangents: list[jax.Array]
+def _bounded_backward(
+    bound: float, kept: jax.Array, cotangents: list[jax.Array]
 ) -> tuple[list[jax.Array], jax.Array, jax.Array]:
     squares = [jnp.sum(jnp.reshape(x * x, (len(kept), -1)), axis=1) for x in cotangents]
-    finite = jnp.isfinite(sum(squares[1:], squares[0]))
+    square = sum(squares[1:], squares[0])
+    finite = jnp.isfinite(square)
     dropped = kept * (~finite).astype(kept.dtype)
+    # Scale cotangents longer than the bound; a bound that is infinite scales none.
+    long = finite & (square > bound**2)
+    length = jnp.sqrt(jnp.where(long, square, jnp.ones_like(square)))
+    scale = jnp.where(long, bound / length, jnp.ones_like(square))
     keeps = finite & (kept > 0)
-    return [_zero_where(~keeps, x) for x in cotangents], jnp.zeros_like(kept), dropped
+    scaled = [_zero_where(~keeps, x) * _expand(scale, x) for x in cotangents]
+    return scaled, jnp.zeros_like(kept), dropped
 
 
-_finite.defvjp(_finite_forward, _finite_backward)
+bound_cotangents.defvjp(_bounded_forward, _bounded_backward)

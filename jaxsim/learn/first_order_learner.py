@@ -106,6 +106,8 @@ class _Update:
         rng, noise_key, fit_key = jax.random.split(state.rng, 3)
         size = form.num_steps, len(state.env_state.score)
         noise = jax.random.normal(noise_key, (*size, self._actor.action_size), self._env.dtype)
+        # The loss is a mean over actions and worlds.
+        bound = form.max_world_grad_norm / (size[0] * size[1])
 
         def normalize(obs: jax.Array) -> jax.Array:
             return self.normalize(state.statistics, obs)
@@ -114,7 +116,7 @@ class _Update:
             def policy(obs: jax.Array, noise: jax.Array) -> jax.Array:
                 return self._actor.sample(params, normalize(obs), noise)
 
-            final, horizon = run_horizon(self._env, policy, state.env_state, noise, probe)
+            final, horizon = run_horizon(self._env, policy, state.env_state, noise, probe, bound)
             values = jnp.zeros_like(horizon.reward)
             if critics is not None:
                 values = critics.values(state.critic_ts, normalize(horizon.next_obs))

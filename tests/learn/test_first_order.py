@@ -8,7 +8,13 @@ from envs.tasks import Hold, hold
 
 from jaxsim.envs import VectorEnv
 from jaxsim.envs.core.episodes import EpisodeWorlds
-from jaxsim.learn.first_order import Horizon, mean_return, run_horizon, value_targets
+from jaxsim.learn.first_order import (
+    Horizon,
+    bound_cotangents,
+    mean_return,
+    run_horizon,
+    value_targets,
+)
 
 WORLDS, STEPS = 3, 5
 
@@ -72,7 +78,20 @@ def test_targets_are_weighted_returns_of_a_loop(td_lambda):
             np.testing.assert_allclose(targets[t, world], expected, rtol=1e-12)
 
 
-def rollout(env, length, steps, worlds):
+def test_cotangents_of_a_world_are_bounded_in_norm_together():
+    """A long one is scaled, a short one is not, one that is not finite is zero and counted, and a
+    reset step has none."""
+    leaves = [jnp.zeros((4, 2)), jnp.zeros(4)]
+    given = [jnp.array([[30.0, 0], [3, 0], [1, jnp.inf], [3, 4]]), jnp.array([40.0, 4, 1, 0])]
+    kept, probe = jnp.array([1.0, 1, 1, 0]), jnp.zeros(4)
+    bounded = jax.vjp(lambda x, probe: bound_cotangents(x, kept, probe, 10.0), leaves, probe)[1]
+    (matrix, vector), dropped = bounded(given)
+    np.testing.assert_allclose(matrix, [[6, 0], [3, 0], [0, 0], [0, 0]], rtol=1e-12)
+    np.testing.assert_allclose(vector, [8, 4, 0, 0], rtol=1e-12)
+    np.testing.assert_array_equal(dropped, [0, 0, 1, 0])
+
+
+def rollout(env, length, steps, worlds, bound=np.inf):
     """Return worlds, and the function of a linear policy that is differentiated."""
     worlds_of = EpisodeWorlds(VectorEnv(env, length=length))
     keys = jax.random.split(jax.random.key(0), worlds)
@@ -83,7 +102,7 @@ def rollout(env, length, steps, worlds):
         def policy(obs, noise):
             return jnp.tanh(obs @ gain + noise)
 
-        _, horizon = run_horizon(worlds_of, policy, state, noise, probe)
+        _, horizon = run_horizon(worlds_of, policy, state, noise, probe, bound)
         values = jnp.sum(horizon.next_obs**2, axis=-1)
         return mean_return(horizon, values, 0.95), horizon
 
@@ -105,6 +124,20 @@ def test_the_policy_gradient_is_that_of_finite_differences():
         step = jnp.zeros_like(gain).at[i].set(1e-5)
         difference = (value(gain + step) - value(gain - step)) / 2e-5
         np.testing.assert_allclose(gradient[i, 0], difference, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_bound_limits_the_gradient_of_a_horizon():
+    """Each action adds at most the bound times the norm of its observation."""
+    gain, steps, worlds, bound = jnp.array([[0.4], [-0.3]]), 4, 2, 1e-6
+    found = []
+    for limit in (np.inf, bound):
+        objective, probe = rollout(hold(), 50, steps, worlds, limit)
+        gradient, horizon = jax.jit(jax.grad(objective, has_aux=True))(gain, probe)
+        found.append(np.linalg.norm(gradient))
+    most = bound * np.linalg.norm(horizon.obs, axis=-1).sum()
+    assert found[0] > 10 * most
+    assert 0 < found[1] <= most
 
 
 class Infinite(Hold):
