@@ -4,11 +4,11 @@
     python benchmarks/first_order.py --list
 
 Each case is a run of `jaxsim train` in a process of its own, with all of its seeds in one program
-on one core. A process is stopped at the limit of its processor time. Seconds count from the start of
-the process: import, tracing, compilation, learning and evaluations. `cpu_seconds` is the processor
-time of the process, which other work on the machine does not lengthen. Cases of one task have the
-same widths of the policy and the same seeds; an algorithm has its own number of worlds and actions
-per update.
+on one core. A process is stopped at the limit of its processor time. Seconds count from its start:
+import, tracing, compilation, learning and evaluations. `cpu_seconds` is the processor time of the
+process, which other work on the machine lengthens little; `compile_seconds` is wall time until the
+first actions. Cases of one task have the same widths of the policy; an algorithm has its own number
+of worlds and actions per update.
 
 Results are added to the file case by case. A case that is there with the same settings is not
 repeated; without names, all cases run. The picture of a task is drawn from the file.
@@ -58,17 +58,30 @@ class Case(NamedTuple):
     label: str = ""
 
 
-PLAIN = 'task="quadruped_velocity_plain"'
+PLAIN = ('task="quadruped_velocity_plain"',)
+PLAIN_SHAC = (
+    'algorithm="shac"',
+    "steps=250_000",
+    "every=25_600",
+    "episodes=8",
+    "worlds.count=32",
+    "shac.learning_rate=3e-3",
+    "shac.gamma=0.97",
+    "shac.num_epochs=8",
+    "shac.hidden=[128,128]",
+    "shac.initial_std=0.2",
+    "shac.max_world_grad_norm=10",
+)
 CASES = {
     "half_cheetah_shac": Case("half_cheetah_shac", 600),
     "half_cheetah_ppo": Case("half_cheetah", 600, ("every=75_000", "episodes=8")),
     "half_cheetah_shac_unbounded": Case(
         "half_cheetah_shac", 600, ("shac.max_world_grad_norm=1e30",), "SHAC, no bound for worlds"
     ),
-    "quadruped_plain_shac": Case("quadruped_plain_shac", 1200),
-    "quadruped_plain_ppo": Case("quadruped", 1200, (PLAIN, "every=50_000", "episodes=8")),
-    "hopper_shac": Case("hopper_shac", 900),
-    "hopper_ppo": Case("hopper", 900, ("steps=1_000_000", "every=50_000", "episodes=8")),
+    "quadruped_plain_shac": Case("quadruped", 1200, (*PLAIN, *PLAIN_SHAC)),
+    "quadruped_plain_ppo": Case("quadruped", 1200, (*PLAIN, "every=50_000", "episodes=8")),
+    "hopper_shac": Case("hopper_shac", 700),
+    "hopper_ppo": Case("hopper", 700, ("steps=1_000_000", "every=50_000", "episodes=8")),
 }
 
 
@@ -183,7 +196,8 @@ def _settings(case: Case) -> dict[str, Any]:
     """Return the settings that determine a run, as JSON stores them."""
     training = _training(case)
     form = getattr(training, training.algorithm)
-    general = {n: getattr(training, n) for n in ("task", "algorithm", "steps", "every", "seeds")}
+    names = ("task", "algorithm", "steps", "every", "seeds", "episodes")
+    general = {name: getattr(training, name) for name in names}
     rest = {"worlds": vars(training.worlds), training.algorithm: vars(form)}
     settings: dict[str, Any] = json.loads(json.dumps(general | rest))
     return settings
