@@ -36,6 +36,8 @@ def identify(args: argparse.Namespace) -> int:
         iterations=how.iterations,
         segments=how.segments,
         tolerance=how.tolerance,
+        tied=how.tied,
+        robust=how.robust,
         batch=how.batch,
         tier=args.tier,
     )

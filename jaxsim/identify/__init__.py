@@ -23,7 +23,9 @@ from jaxsim.identify.search.statistics import calculate_intervals as calculate_i
 from jaxsim.identify.search.statistics import uncertainty as uncertainty
 from jaxsim.identify.sequences import Sequence as Sequence
 from jaxsim.identify.timeseries import TimeSeries as TimeSeries
+from jaxsim.identify.timeseries import read_recordings as read_recordings
 from jaxsim.identify.timeseries import read_series as read_series
+from jaxsim.identify.timeseries import write_recordings as write_recordings
 from jaxsim.identify.validation import CrossValidation as CrossValidation
 from jaxsim.identify.validation import Validation as Validation
 from jaxsim.identify.validation import cross_validate as cross_validate

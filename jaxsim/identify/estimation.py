@@ -171,6 +171,8 @@ def fit(
     iterations: int = 50,
     segments: int | None = None,
     tolerance: float = 1e-4,
+    tied: bool = True,
+    robust: float | None = None,
     batch: int | None = None,
     tier: str = "auto",
 ) -> Fit:
@@ -189,6 +191,13 @@ def fit(
       iterations: maximal number of iterations of each start.
       segments: steps of a piece, for multiple shooting; None: a recording is one piece.
       tolerance: standard deviation of the state's jump between pieces.
+      tied: pieces are tied by unknown states (multiple shooting). False: each piece starts from the
+        measured state and predicts the next `segments` steps, so that no states are unknown and
+        errors do not accumulate: for motions with impacts, and many recordings. Velocities that
+        were not measured are differences of the samples next to the cut.
+      robust: residual of a sample, in sigmas, above which its cost grows linearly and no longer as
+        its square (pseudo-Huber loss): for outliers, and for motions that a model cannot follow to
+        the end. None: all costs are squares.
       batch: starts that run together; None: all. Memory is in proportion.
       tier: how the program is compiled: "auto", quickly at first, and optimized in the background
         if the fit takes longer than that; "fast" or "optimized", for the same bits in each run.
@@ -203,7 +212,8 @@ def fit(
         parameters = make_parameters(m, parameters)
     if not isinstance(parameters, Parameters):
         raise ValueError(f"parameters: expected names and forms, got {parameters!r}")
-    problem = Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
+    pieces: dict[str, Any] = {"segments": segments, "tolerance": tolerance, "tied": tied}
+    problem = Problem(m, parameters, sequences, **pieces, robust=robust)
     how = {"starts": starts, "key": key, "optimizer": optimizer, "iterations": iterations}
     return best_fit(Fit, problem, *run_searches(problem, **how, batch=batch, tier=tier))
 

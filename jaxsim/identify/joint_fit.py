@@ -129,6 +129,8 @@ def fit_models(
     own: Many[str] = (),
     segments: int | None = None,
     tolerance: float = 1e-4,
+    tied: bool = True,
+    robust: float | None = None,
     **options: Any,
 ) -> JointFit:
     """Fit the parameters of several models to their recordings.
@@ -139,7 +141,7 @@ def fit_models(
         all of them. A name that several models have is one unknown, a factor for `scale`.
       sequences: one recording or several for each model.
       own: names that are not shared; that of model 1 becomes `1/joint:hinge/damping`.
-      segments, tolerance: those of `fit`.
+      segments, tolerance, tied, robust: those of `fit`.
       options: `starts`, `key`, `optimizer`, `iterations`, `batch`, `tier` of `fit`.
 
     Returns:
@@ -169,7 +171,8 @@ def fit_models(
         for name, p in made.items():
             _check_shared(name, given[name], p, seen.get(names[name]))
             seen.setdefault(names[name], (given[name], p))
-        problems.append(Problem(m, made, recorded, segments=segments, tolerance=tolerance))
+        how: dict[str, Any] = {"tolerance": tolerance, "tied": tied, "robust": robust}
+        problems.append(Problem(m, made, recorded, segments=segments, **how))
         shown.append(names)
     problem = JointProblem(problems, shown)
     return best_fit(JointFit, problem, *run_searches(problem, **options))

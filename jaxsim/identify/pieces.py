@@ -43,6 +43,9 @@ class Piece(NamedTuple):
     next: Any
 
 
+# Samples on each side of a cut that determine a velocity. States of tied pieces are first guesses,
+# in which noise matters more than impacts.
+_TIED_REACH = 4
 _SAMPLE_FIELDS = ("step", "part", "signal", "value", "weight")
 
 
@@ -55,6 +58,7 @@ class PieceSettings(NamedTuple):
       late: largest delay of a signal in steps, by name.
       history: controls of a piece before its start.
       tolerance: standard deviation of the state's jump between pieces.
+      tied: a piece must end where the next starts.
     """
 
     m: Model
@@ -62,6 +66,7 @@ class PieceSettings(NamedTuple):
     late: Mapping[str, float]
     history: int
     tolerance: float
+    tied: bool = True
 
 
 def make_pieces(
@@ -79,12 +84,13 @@ def make_pieces(
     for k, (sequence, s, cuts) in enumerate(zip(sequences, all_samples, parts, strict=True)):
         d = initial_state(of.m, sequence)
         early = s.step + s.part < _count_delayed_steps(of, s)
-        states = guesses(of.m, d, s, cuts, of.history) if len(cuts) > 1 else [_state(d)]
+        reach = _TIED_REACH if of.tied else 1
+        states = guesses(of.m, d, s, cuts, of.history, reach) if len(cuts) > 1 else [_state(d)]
         for i, cut in enumerate(cuts):
             final = i + 1 == len(cuts)
             ids = np.flatnonzero((s.step >= cut.first) & ((s.step < cut.last) | final) & ~early)
             places.append((k, ids))
-            tie = 0.0 if final else 1 / of.tolerance
+            tie = 1 / of.tolerance if of.tied and not final else 0.0
             made.append(_piece(of, d, s, cut, ids, steps, states[i : i + 2], tie))
     most = max(len(ids) for _, ids in places)
     padded = [_pad_piece(p, most) for p in made]

@@ -4,6 +4,10 @@
              (value - mean) / sd                           for every prior
              (end of a piece - start of the next) / tolerance    with multiple shooting ]
 
+With `robust=c` a row u of a sample is replaced by u sqrt(2 / (1 + sqrt(1 + (u/c)^2))), so that half
+its square is the pseudo-Huber loss c^2 (sqrt(1 + (u/c)^2) - 1): quadratic below c, linear above it
+(Hartley and Zisserman, Multiple View Geometry, 2003, appendix 6.8).
+
 p is the signal of a rollout, linearly interpolated between steps. A recording is one piece, or
 several with multiple shooting (shooting.py). Pieces are batched as worlds. The Jacobian is computed
 in forward mode, with one direction for each parameter and for each number of the state of a piece,
@@ -13,6 +17,7 @@ as a piece does not depend on the states of others (search/sensitivity.py).
 import functools
 from collections.abc import Mapping
 from collections.abc import Sequence as Many
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -51,6 +56,10 @@ class Problem:
       segments: steps of a piece, for multiple shooting; None: a recording is one piece.
       tolerance: standard deviation of the state's jump from one piece to the next [m, rad, and the
         same per s].
+      tied: pieces are tied to each other: their states are unknowns. Otherwise each piece starts
+        from what was measured, and predicts the samples up to the next.
+      robust: residual of a sample, in sigmas, above which its cost grows linearly; None: all costs
+        are squares.
 
     Attributes:
       given, m: the model as given, with the fields of the parameters traced, and as simulated.
@@ -72,7 +81,14 @@ class Problem:
         *,
         segments: int | None = None,
         tolerance: float = 1e-4,
+        tied: bool = True,
+        robust: float | None = None,
     ):
+        if not tied and segments is None:
+            raise ValueError("tied: without it recordings are cut into pieces; give segments too")
+        if robust is not None and not robust > 0:
+            raise ValueError(f"robust: expected a number of sigmas above 0, got {robust!r}")
+        self._robust = robust
         self.sequences = (sequences,) if isinstance(sequences, Sequence) else tuple(sequences)
         if not self.sequences:
             raise ValueError("sequences: expected at least one Sequence, got none")
@@ -91,10 +107,10 @@ class Problem:
         self._signals = [signal(m, name) for name in self.names]
         self._check_tuned()
         parts = [cuts(s, segments) for s in self.samples]
-        made = PieceSettings(self.m, self.names, self._late, self.history, tolerance)
+        made = PieceSettings(self.m, self.names, self._late, self.history, tolerance, tied)
         self._pieces, self._places = make_pieces(made, self.sequences, self.samples, parts)
-        tied = np.asarray(self._pieces.tie) > 0
-        self._states = choose_unknowns(m, self.sequences, [k for k, _ in self._places], tied)
+        ties = np.asarray(self._pieces.tie) > 0
+        self._states = choose_unknowns(m, self.sequences, [k for k, _ in self._places], ties)
         self.size = parameters.size + len(self._states.free)
         if not self.size:
             raise ValueError(
@@ -131,6 +147,7 @@ class Problem:
         """Return all rows, 0 for padding, (n,); see the module's documentation."""
         theta, z = self._split(x)
         rows, ends = jax.vmap(self._piece, (None, 0, 0))(theta, z, self._pieces)
+        rows = self._limit_outliers(rows)
         return self._join_residual(theta, z, rows, ends)
 
     def jacobian(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -186,8 +203,11 @@ class Problem:
         n, k = len(d_table), len(theta)
 
         def jvp_along(t, d_table):
-            seen = functools.partial(self._piece_rows, piece=piece)
-            return jax.jvp(seen, (theta, table), (t, d_table))
+            def rows_and_end(theta, table):
+                rows, end = self._piece_rows(theta, table, piece)
+                return self._limit_outliers(rows), end
+
+            return jax.jvp(rows_and_end, (theta, table), (t, d_table))
 
         directions = jnp.eye(n, k, dtype=theta.dtype)
         found: tuple = jax.vmap(jvp_along, out_axes=(None, -1))(directions, d_table)
@@ -312,6 +332,12 @@ class Problem:
         rows = _compare_samples(table[:, :signals], piece, *tuning)
         return rows, self._end(table[piece.last - 1, signals:], piece)
 
+    def _limit_outliers(self, rows: jax.Array) -> jax.Array:
+        """Return rows of samples whose squares are their pseudo-Huber losses; see the module."""
+        if self._robust is None:
+            return rows
+        return rows * jnp.sqrt(2 / (1 + jnp.sqrt(1 + (rows / self._robust) ** 2)))
+
     def _move_start(self, m: Model, d: Data, z: jax.Array) -> Data:
         """Return an initial state with its unknowns added."""
         if not len(self._states.used):
@@ -351,17 +377,20 @@ def build_residual_fn(
     *,
     segments: int | None = None,
     tolerance: float = 1e-4,
+    tied: bool = True,
+    robust: float | None = None,
 ) -> Problem:
     """Return the residual of recordings, for use with other optimizers.
 
     Args:
-      m, parameters, sequences, segments, tolerance: those of `Problem`.
+      m, parameters, sequences, segments, tolerance, tied, robust: those of `Problem`.
 
     Returns:
       A `Problem`: `problem.residual(x)` and `problem.jacobian(x)` are pure functions of the
       unknowns, and `problem.start(theta)` is the initial point.
     """
-    return Problem(m, parameters, sequences, segments=segments, tolerance=tolerance)
+    how: dict[str, Any] = {"tolerance": tolerance, "tied": tied, "robust": robust}
+    return Problem(m, parameters, sequences, segments=segments, **how)
 
 
 def _compare_samples(table: jax.Array, piece: Piece, gain, offset, delay) -> jax.Array:

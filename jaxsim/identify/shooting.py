@@ -6,6 +6,7 @@ unknowns, and the condition that each piece ends where the next starts gives row
 which may be violated on the way to the solution (Bock 1983; Bock, Kostina, Schlöder 2007).
 """
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -13,11 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.batch.scan import rollout
-from jaxsim.enums import JointType, SensorType
+from jaxsim.enums import SensorType
+from jaxsim.identify.joint_velocity import joint_slices, line_velocity
 from jaxsim.identify.sequences import Samples
-from jaxsim.identify.signals import QPOS_WIDTHS, QVEL_WIDTHS, signal, timestep
+from jaxsim.identify.signals import signal, timestep
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
+
+_STATE = ("qpos", "qvel", "act")
 
 
 class Cut(NamedTuple):
@@ -41,8 +45,10 @@ def cuts(s: Samples, length: int | None) -> list[Cut]:
 StateArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def guesses(m: Model, d: Data, s: Samples, pieces: list[Cut], history: int) -> list[StateArrays]:
-    """Return initial guesses of the states at the starts of pieces, (qpos, qvel, act) each.
+def guesses(
+    m: Model, d: Data, s: Samples, pieces: list[Cut], history: int, reach: int
+) -> list[StateArrays]:
+    """Return states at the starts of pieces as measured, (qpos, qvel, act) each.
 
     Measured joint positions and velocities are used; velocities without a measurement are slopes
     of positions. All else is that of a rollout of the model with its present parameters, or the
@@ -54,63 +60,86 @@ def guesses(m: Model, d: Data, s: Samples, pieces: list[Cut], history: int) -> l
       s: the recording.
       pieces: the pieces.
       history: rows of controls before the start.
+      reach: samples on each side of a cut whose line has the velocity.
     """
-    ctrl = jnp.asarray(s.ctrl[history:], d.qpos.dtype)
-    run = jax.jit(lambda d, ctrl: rollout(m, d, ctrl=ctrl, record=("qpos", "qvel", "act"))[1])
-    records = run(d, ctrl)
+    records = {n: np.asarray(getattr(d, n))[None].repeat(s.steps, 0) for n in _STATE}
+    if not _is_measured(m, s):
+        ctrl = jnp.asarray(s.ctrl[history:], d.qpos.dtype)
+        records = jax.jit(lambda d, ctrl: rollout(m, d, ctrl=ctrl, record=_STATE)[1])(d, ctrl)
     found = []
     for piece in pieces:
         at = piece.first - 1
-        state = [
-            np.array(getattr(d, n) if at < 0 else records[n][at], np.float64)
-            for n in ("qpos", "qvel", "act")
-        ]
+        state = [np.array(getattr(d, n) if at < 0 else records[n][at], np.float64) for n in _STATE]
         if not all(np.isfinite(a).all() for a in state):
-            state = [np.array(getattr(d, n), np.float64) for n in ("qpos", "qvel", "act")]
+            state = [np.array(getattr(d, n), np.float64) for n in _STATE]
         if at >= 0:
-            _write_measured(m, s, piece.first, state)
+            _write_measured(m, s, piece.first, state, reach)
         found.append((state[0], state[1], state[2]))
     return found
 
 
-def _write_measured(m: Model, s: Samples, step: int, state: list[np.ndarray]) -> None:
+def _is_measured(m: Model, s: Samples) -> bool:
+    """Return whether samples determine all of the state: all positions, more than once."""
+    tables = _tables(m)
+    counts = np.bincount(s.signal, minlength=len(s.names))
+    places = [tables.get((signal(m, n).source, signal(m, n).start)) for n in s.names]
+    known = {place for place, count in zip(places, counts, strict=True) if count > 1}
+    return not m.na and {(0, i) for i in range(m.nq)} <= known
+
+
+def _write_measured(m: Model, s: Samples, step: int, state: list[np.ndarray], reach: int) -> None:
     """Write the measurements at a step into a state."""
     tables = _tables(m)
     position = s.step + s.part
-    known = set()
+    known: set[int] = set()
+    measured: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # samples by their index in qpos
     for k, name in enumerate(s.names):
         place = tables.get((signal(m, name).source, signal(m, name).start))
         mine = s.signal == k
         if place is None or not mine.any():
             continue
-        kind, index, dof = place
+        kind, index = place
         at, values = position[mine], s.value[mine]
         order = np.argsort(at)
         at, values = at[order], values[order]
+        if kind == 1 and not at[0] <= step <= at[-1]:
+            continue  # a velocity that was measured at another time, such as the initial one
         state[kind][index] = np.interp(step, at, values)
         if kind == 1:
             known.add(index)
-        elif dof >= 0 and len(at) > 1 and dof not in known:
-            state[1][dof] = _slope(at, values, step) / timestep(m)
+        else:
+            measured[index] = at, values
+    for joint in range(len(m.jnt_type)):
+        own, dofs = joint_slices(m, joint)
+        found = [measured.get(i) for i in range(own.start, own.stop)]
+        slopes = _slopes(m, joint, found, step, reach)
+        if slopes is not None:
+            unknown = [i for i in range(dofs.start, dofs.stop) if i not in known]
+            state[1][unknown] = slopes[np.array(unknown, int) - dofs.start] / timestep(m)
 
 
-def _slope(at: np.ndarray, values: np.ndarray, step: int, reach: int = 4) -> float:
-    """Return the slope of the line through the nearest samples, per step."""
-    near = np.argsort(np.abs(at - step))[: 2 * reach + 1]
-    return float(np.polyfit(at[near] - step, values[near], 1)[0])
+def _slopes(m: Model, joint: int, found: list, step: int, reach: int) -> np.ndarray | None:
+    """Return the slopes of lines through the samples nearest to a step, per step; None if the
+    position of the joint is not measured at two times."""
+    if any(samples is None for samples in found):
+        return None
+    common = functools.reduce(np.intersect1d, [at for at, _ in found])
+    if len(common) < 2:
+        return None
+    near = common[np.argsort(np.abs(common - step))[: 2 * reach + 1]]
+    rows = np.stack([values[np.searchsorted(at, near)] for at, values in found], 1)
+    return line_velocity(m, joint, near, rows)
 
 
-def _tables(m: Model) -> dict[tuple[str, int], tuple[int, int, int]]:
-    """Return (0 for qpos or 1 for qvel, address, dof) by the (source, address) of a signal."""
-    found: dict[tuple[str, int], tuple[int, int, int]] = {}
-    for joint, type_ in enumerate(m.jnt_type):
-        scalar = type_ in (JointType.SLIDE, JointType.HINGE)
-        q, v = int(m.jnt_qposadr[joint]), int(m.jnt_dofadr[joint])
-        found |= {
-            ("qpos", q + k): (0, q + k, v if scalar else -1) for k in range(QPOS_WIDTHS[type_])
-        }
-        found |= {("qvel", v + k): (1, v + k, -1) for k in range(QVEL_WIDTHS[type_])}
-        for sensor, place in ((SensorType.JOINTPOS, (0, q, v)), (SensorType.JOINTVEL, (1, v, -1))):
+def _tables(m: Model) -> dict[tuple[str, int], tuple[int, int]]:
+    """Return (0 for qpos or 1 for qvel, address) by the (source, address) of a signal."""
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for joint in range(len(m.jnt_type)):
+        own, dofs = joint_slices(m, joint)
+        q, v = own.start, dofs.start
+        found |= {("qpos", i): (0, i) for i in range(q, own.stop)}
+        found |= {("qvel", i): (1, i) for i in range(v, dofs.stop)}
+        for sensor, place in ((SensorType.JOINTPOS, (0, q)), (SensorType.JOINTVEL, (1, v))):
             of = (m.sensor_type == sensor) & (m.sensor_objid == joint)
             found |= {("sensordata", int(m.sensor_adr[i])): place for i in np.flatnonzero(of)}
     return found

@@ -10,12 +10,16 @@ A CSV file has one line of names, the first of which is `time`, then one line fo
 Times are in seconds and increase; empty and `nan` cells are gaps. An npz file has the arrays
 `times` (T,), `values` (T, k) and `names` (k,). Signals that were sampled at different times are
 different series, in files of their own.
+
+An npz file of several recordings of the same signals has one more array, `starts` (n,): the first
+row of each recording, in whose rows times increase.
 """
 
 import csv
 from collections.abc import Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +120,64 @@ def read_series(path: str | Path, columns: Mapping[str, str] | None = None) -> T
       ValueError: the file does not have this layout; cites the line.
       OSError: it cannot be read.
     """
-    read = _read_npz if _file_suffix(path) == ".npz" else _read_csv
-    return read(path, columns or {})
+    found = read_recordings(path, columns)
+    if len(found) > 1:
+        raise ValueError(f"{path}: has {len(found)} recordings; use read_recordings")
+    return found[0]
+
+
+def read_recordings(
+    path: str | Path, columns: Mapping[str, str] | None = None
+) -> tuple[TimeSeries, ...]:
+    """Read all recordings of a file; a .csv file, or an .npz file without `starts`, has one.
+
+    Args:
+      path: the file, in the layout of the module's documentation.
+      columns: new names of columns, as for `read_series`.
+
+    Raises:
+      ValueError: the file does not have this layout; cites the line.
+      OSError: it cannot be read.
+
+    Example:
+      >>> import numpy as np, pathlib, tempfile
+      >>> from jaxsim.identify import TimeSeries, read_recordings, write_recordings
+      >>> tosses = [TimeSeries(np.arange(n) * 0.1, np.zeros(n), ["height"]) for n in (3, 5)]
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     path = pathlib.Path(folder) / "tosses.npz"
+      ...     write_recordings(path, tosses)
+      ...     [len(toss.times) for toss in read_recordings(path)]
+      [3, 5]
+    """
+    if _file_suffix(path) == ".npz":
+        return _read_npz(path, columns or {})
+    return (_read_csv(path, columns or {}),)
+
+
+def write_recordings(path: str | Path, recordings: Many[TimeSeries]) -> None:
+    """Write recordings of the same signals as one compressed .npz file.
+
+    Args:
+      path: the file.
+      recordings: one or more, with the same names.
+
+    Raises:
+      ValueError: there are none, their names differ, or the file is not an .npz file.
+    """
+    recordings = tuple(recordings)
+    if not recordings or any(x.names != recordings[0].names for x in recordings):
+        raise ValueError("write_recordings: expected one or more series with the same names")
+    if _file_suffix(path) != ".npz":
+        raise ValueError(f"{path}: several recordings are one .npz file; a .csv file has one")
+    ends = np.cumsum([0, *(len(x.times) for x in recordings)])
+    with whole_file(path) as part, part.open("wb") as file:
+        np.savez_compressed(
+            file,
+            times=np.concatenate([x.times for x in recordings]),
+            values=np.concatenate([x.values for x in recordings]),
+            names=np.array(recordings[0].names),
+            starts=ends[:-1],
+        )
 
 
 def _file_suffix(path: str | Path) -> str:
@@ -127,18 +187,36 @@ def _file_suffix(path: str | Path) -> str:
     return suffix
 
 
-def _read_npz(path: str | Path, columns: Mapping[str, str]) -> TimeSeries:
+def _read_npz(path: str | Path, columns: Mapping[str, str]) -> tuple[TimeSeries, ...]:
     arrays = read_npz(path)
     missing = [n for n in ("times", "values", "names") if n not in arrays]
     if missing:
         raise ValueError(
             f"{path}: expected the arrays times, values and names; {missing[0]!r} is missing"
         )
-    names = [columns.get(str(n), str(n)) for n in arrays["names"].ravel()]
-    try:
-        return TimeSeries(arrays["times"], arrays["values"], tuple(names))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from None
+    names = tuple(columns.get(str(n), str(n)) for n in arrays["names"].ravel())
+    times, values = arrays["times"], arrays["values"]
+    if "starts" not in arrays:
+        rows = [slice(None)]
+    else:
+        starts = arrays["starts"]
+        # every row belongs to a recording, and every recording has one
+        ends = np.append(starts, len(values)) if np.ndim(values) and starts.ndim == 1 else starts
+        is_valid = starts.ndim == 1 and np.issubdtype(starts.dtype, np.integer) and starts.size
+        if not is_valid or ends[0] != 0 or (np.diff(ends) <= 0).any():
+            raise ValueError(
+                f"{path}: starts: expected the first row of each recording, increasing from 0 and "
+                f"below the number of rows, got {starts!r:.200}"
+            )
+        rows = [slice(int(a), int(b)) for a, b in pairwise(ends)]
+    found = []
+    for number, part in enumerate(rows):
+        try:
+            found.append(TimeSeries(times[part], values[part], names))
+        except (ValueError, TypeError, IndexError) as error:
+            which = f" recording {number}:" if len(rows) > 1 else ""
+            raise ValueError(f"{path}:{which} {error}") from None
+    return tuple(found)
 
 
 def _read_csv(path: str | Path, columns: Mapping[str, str]) -> TimeSeries:

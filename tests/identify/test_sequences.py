@@ -7,7 +7,13 @@ import pytest
 from tolerance import ROUNDING
 
 import jaxsim
-from jaxsim.identify import Sequence, TimeSeries, read_series
+from jaxsim.identify import (
+    Sequence,
+    TimeSeries,
+    read_recordings,
+    read_series,
+    write_recordings,
+)
 from jaxsim.identify.sequences import initial_state, sample_recording
 from jaxsim.identify.signals import signal
 
@@ -33,6 +39,41 @@ def test_a_file_comes_back(tmp_path, suffix):
     assert back.names == series.names
     np.testing.assert_array_equal(back.times, series.times)
     np.testing.assert_array_equal(back.values, series.values)
+
+
+def test_several_recordings_are_one_file(tmp_path):
+    path, rng = tmp_path / "tosses.npz", np.random.default_rng(0)
+    written = [TimeSeries(np.arange(n) / 3, rng.normal(size=(n, 2)), ("q", "r")) for n in (4, 1, 7)]
+    write_recordings(path, written)
+    back = read_recordings(path, {"r": "gyro[1]"})
+    assert [x.names for x in back] == [("q", "gyro[1]")] * 3
+    for x, y in zip(written, back, strict=True):
+        np.testing.assert_array_equal(x.times, y.times)
+        np.testing.assert_array_equal(x.values, y.values)
+    with pytest.raises(ValueError, match=r"tosses.npz: has 3 recordings; use read_recordings"):
+        read_series(path)
+    written[0].write(tmp_path / "a.csv")
+    (alone,) = read_recordings(tmp_path / "a.csv")
+    np.testing.assert_array_equal(alone.values, written[0].values)
+    with pytest.raises(ValueError, match="expected one or more series with the same names"):
+        write_recordings(path, [])
+    with pytest.raises(ValueError, match=r"several recordings are one .npz file"):
+        write_recordings(tmp_path / "a.csv", written)
+
+
+@pytest.mark.parametrize("starts", [[1, 2], [0, 2, 2], [0, 5], [0.0, 2.0], [[0, 2]], []])
+def test_starts_of_recordings_cover_all_rows(tmp_path, starts):
+    times, values = np.array([0.0, 1, 0, 1, 2]), np.zeros((5, 1))
+    np.savez(tmp_path / "a.npz", times=times, values=values, names=["q"], starts=np.array(starts))
+    with pytest.raises(ValueError, match=r"a.npz: starts: expected the first row of each"):
+        read_recordings(tmp_path / "a.npz")
+
+
+def test_a_fault_of_a_recording_has_its_number(tmp_path):
+    times, values = np.array([0.0, 1, 0, 0, 2]), np.zeros((5, 1))
+    np.savez(tmp_path / "a.npz", times=times, values=values, names=["q"], starts=[0, 2])
+    with pytest.raises(ValueError, match=r"a.npz: recording 1: .* they do not at row 1"):
+        read_recordings(tmp_path / "a.npz")
 
 
 FAULTS = {

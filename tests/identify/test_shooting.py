@@ -1,12 +1,23 @@
 """Multiple shooting: where pieces start, and parameters recovered from pieces of a motion."""
 
+import jax
 import mujoco
 import numpy as np
 import pytest
 from recordings import record, waves
 
 import jaxsim
-from jaxsim.identify import Sequence, TimeSeries, fit, linear, log, scale
+from jaxsim.identify import (
+    Sequence,
+    TimeSeries,
+    build_residual_fn,
+    fit,
+    linear,
+    log,
+    parameters,
+    scale,
+)
+from jaxsim.identify.joint_velocity import line_velocity
 from jaxsim.identify.sequences import initial_state, sample_recording
 from jaxsim.identify.shooting import Cut, cuts, guesses
 
@@ -18,6 +29,10 @@ DOUBLE = """<mujoco><option timestep="0.01"/><worldbody>
       <geom type="capsule" size="0.03" fromto="0 0 0 0 0 -0.5" mass="1"/></body>
   </body></worldbody>
   <sensor><jointpos name="qa" joint="a"/><jointvel name="vb" joint="b"/></sensor></mujoco>"""
+CUBE = """<mujoco><option timestep="0.002" cone="elliptic"/><worldbody>
+  <geom type="plane" size="1 1 .1"/><body><freejoint name="root"/>
+  <geom name="cube" type="box" size="0.05 0.05 0.05" mass="0.4" friction="0.3 0 0" condim="3"
+    priority="1" solref="0.01 0.8"/></body></worldbody></mujoco>"""
 STEPS, NOISE = 250, 0.01
 
 
@@ -39,11 +54,81 @@ def test_pieces_start_where_was_measured():
     measured = {"qpos:a": motion["qpos"][:, 0], "vb": vb}
     sequence = Sequence(measured, initial={"qpos": [1.0, 0.5]})
     s = sample_recording(m, sequence)
-    (_, (qpos, qvel, act), *_) = guesses(m, initial_state(m, sequence), s, cuts(s, 20), 0)
+    (_, (qpos, qvel, act), *_) = guesses(m, initial_state(m, sequence), s, cuts(s, 20), 0, 4)
     np.testing.assert_allclose(qpos, motion["qpos"][20], atol=1e-9)  # b: of the rollout
     np.testing.assert_allclose(qvel[0], motion["qvel"][20, 0], atol=0.05)  # a line of 9 samples
     np.testing.assert_allclose(qvel[1], (vb[19] + vb[21]) / 2, rtol=1e-9)
     assert act.shape == (0,)
+
+
+def test_the_velocity_of_a_free_joint_is_that_of_its_samples():
+    """In the frame of the middle sample, whatever the signs of the quaternions."""
+    m = jaxsim.load_model(CUBE)
+    spin, h = np.array([0.6, -1.1, 2.0]), 0.01
+    poses = []
+    for k in range(3):
+        quat = np.array([0.5, 0.5, -0.5, 0.5])
+        mujoco.mju_quatIntegrate(quat, spin, k * h)
+        poses.append([0.3 * k * h, 0, 1, *(quat * (-1) ** k)])
+    velocity = line_velocity(m, 0, h * np.arange(3), np.array(poses))
+    np.testing.assert_allclose(velocity, [0.3, 0, 0, *spin], atol=1e-9)
+    still = line_velocity(m, 0, h * np.arange(3), np.repeat(poses[:1], 3, 0))
+    np.testing.assert_array_equal(still, 0)
+
+
+def test_untied_pieces_start_as_was_measured():
+    """No states are unknown; the cost of a piece does not depend on the pieces before it."""
+    m = jaxsim.load_model(DOUBLE)
+    q = record(mujoco.MjModel.from_xml_string(DOUBLE), np.zeros((60, 0)), [1.0, 0.5])["qpos"]
+    t = 0.01 * np.arange(60)
+    sequence = Sequence(TimeSeries(t, q, ["qpos:a", "qpos:b"]), initial={"qpos": q[0]}, sigma=1e-3)
+    P = parameters(m, {"dof_damping": log(0.001, 1, share=True)})
+    problem = build_residual_fn(m, P, sequence, segments=20, tied=False)
+    assert problem.size == 1
+    starts = problem._pieces.start
+    np.testing.assert_allclose(starts.qpos, q[[0, 20, 40]], atol=1e-9)
+    central = (q[[21, 41]] - q[[19, 39]]) / 0.02
+    np.testing.assert_allclose(starts.qvel[1:], central, atol=1e-9)
+    with pytest.raises(ValueError, match="tied: without it recordings are cut into pieces"):
+        build_residual_fn(m, P, sequence, tied=False)
+
+
+def test_outliers_have_a_loss_that_grows_linearly():
+    """Half the squares of the rows are the pseudo-Huber loss, with its exact derivative."""
+    m = jaxsim.load_model(DOUBLE)
+    q = record(mujoco.MjModel.from_xml_string(DOUBLE), np.zeros((30, 0)), [1.0, 0.5])["qpos"]
+    q[7] += 0.3
+    sequence = Sequence({"qpos:a": q[:, 0]}, initial={"qpos": [1.0, 0.4]}, sigma=0.01)
+    P = parameters(m, {"dof_damping": log(0.001, 1, share=True)})
+    problems = [build_residual_fn(m, P, sequence, robust=c) for c in (None, 2.0)]
+    (u, plain), (r, J) = (jax.jit(p.jacobian)(p.start(P.nominal())) for p in problems)
+    assert np.abs(u).max() > 20
+    np.testing.assert_allclose(r**2 / 2, 4 * (np.sqrt(1 + (u / 2) ** 2) - 1), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(r @ J, (u / np.sqrt(1 + (u / 2) ** 2)) @ plain, rtol=1e-9)
+    predicted = problems[1].predictions(problems[1].start(P.nominal()))[0]
+    np.testing.assert_allclose((predicted - q[:, 0]) / 0.01, u, atol=1e-9)
+    with pytest.raises(ValueError, match="robust: expected a number of sigmas above 0, got 0"):
+        build_residual_fn(m, P, sequence, robust=0)
+
+
+@pytest.mark.slow
+def test_friction_and_size_of_a_tossed_cube_are_found():
+    """Two tosses of MuJoCo with impacts and sliding, from pieces that start as was measured."""
+    m = jaxsim.load_model(CUBE)
+    true = CUBE.replace("0.3 0 0", "0.2 0 0").replace("0.05 0.05 0.05", "0.052 0.052 0.052")
+    mj, rng, sequences = mujoco.MjModel.from_xml_string(true), np.random.default_rng(0), []
+    for _ in range(2):
+        qpos = np.concatenate([[0, 0, 0.12], rng.normal(size=4)])
+        qpos[3:] /= np.linalg.norm(qpos[3:])
+        qvel = np.concatenate([[1.0, 0.5, 0], rng.normal(size=3)])
+        poses = record(mj, np.zeros((120, 0)), qpos, qvel)["qpos"]
+        names = [f"qpos:root[{k}]" for k in range(7)]
+        series = TimeSeries(0.002 * np.arange(120), poses, names)
+        initial = {"qpos": qpos, "qvel": qvel}
+        sequences.append(Sequence(series, initial=initial, sigma=1e-4))
+    forms = {"geom:cube/friction[0]": log(0.05, 1), "geom:cube/size": log(0.04, 0.06, share=True)}
+    found = fit(m, forms, sequences, segments=20, tied=False, robust=3, iterations=15)
+    np.testing.assert_allclose(found.values, [0.2, 0.052], rtol=0.02)
 
 
 @pytest.mark.slow

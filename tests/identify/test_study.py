@@ -73,6 +73,62 @@ def folder(tmp_path, motion):
     return tmp_path
 
 
+CUBE = """<mujoco><option timestep="0.01"/><worldbody><body><freejoint name="root"/>
+  <geom name="cube" size=".1"/></body></worldbody></mujoco>"""
+CUBE_STUDY = """\
+model = "cube.xml"
+[parameters."geom:cube/size[0]"]
+low = 0.01
+high = 1
+[[data]]
+measured = "tosses.npz"
+initial = "samples"
+sigma = 0.001
+"""
+
+
+@pytest.fixture
+def tosses(tmp_path):
+    """Three recordings of a body that turns about its y axis at 2 rad/s and moves at 1 m/s."""
+    names = [f"qpos:root[{k}]" for k in range(7)]
+    recordings = []
+    for n in (5, 6, 7):
+        t = 0.02 * np.arange(n)
+        pose = [t, 0 * t, n + 0 * t, np.cos(t), 0 * t, np.sin(t), 0 * t]
+        recordings.append(identify.TimeSeries(t, np.stack(pose, 1), names))
+    identify.write_recordings(tmp_path / "tosses.npz", recordings)
+    (tmp_path / "cube.xml").write_text(CUBE)
+    (tmp_path / "cube.toml").write_text(CUBE_STUDY)
+    return tmp_path / "cube.toml"
+
+
+def test_recordings_of_a_file_are_motions_of_their_own(tosses):
+    reading = read_study(tosses)
+    assert [s.name for s in reading.data] == ["tosses[0]", "tosses[1]", "tosses[2]"]
+    assert [float(s.initial.qpos[2]) for s in reading.data] == [5, 6, 7]
+    for s in reading.data:  # the velocity of a free joint is the difference of its first samples
+        np.testing.assert_allclose(s.initial.qvel, [1, 0, 0, 0, 2, 0], atol=1e-5)
+    for chosen, lengths in (("1", [6]), ("1:", [6, 7]), (":2", [5, 6])):
+        data = read_study(tosses, [f"data.0.recordings='{chosen}'"]).data
+        assert [len(s.measured.times) for s in data] == lengths
+
+
+@pytest.mark.parametrize("chosen", ["3", "2:2", "0:4", "-1", "a", "0:1:2", ""])
+def test_recordings_that_are_not_in_the_file(tosses, chosen):
+    with pytest.raises(ConfigError) as caught:
+        read_study(tosses, [f"data.0.recordings='{chosen}'"])
+    assert "data.0.recordings: expected an index below 3, or a range" in str(caught.value)
+
+
+def test_several_recordings_are_not_joined_with_another_file(tosses):
+    with pytest.raises(ConfigError) as caught:
+        read_study(tosses, ["data.0.measured=['tosses.npz', 'tosses.npz']"])
+    assert "has several recordings; give it an entry of its own" in str(caught.value)
+    with pytest.raises(ConfigError) as caught:
+        read_study(tosses, ["data.0.controls='tosses.npz'"])
+    assert "data.0.controls: expected one recording, the file has 3" in str(caught.value)
+
+
 @pytest.mark.slow
 def test_what_the_recordings_were_made_with_is_found(folder):
     reading = read_study(folder / "arm.toml")

@@ -47,6 +47,11 @@ class DataForm:
     measured: str | tuple[str, ...] = setting(
         doc="a .csv or .npz file, or a list of files with different times"
     )
+    recordings: str | None = setting(
+        None,
+        doc="recordings of a file that has several, each a motion of its own: '7', or '0:16' for "
+        "the first 16; else all",
+    )
     controls: str | None = setting(None, doc="a file of controls with different times")
     columns: dict[str, str] = setting(
         dict, doc="signals by the columns of the files, where these have other names"
@@ -88,6 +93,12 @@ class FitForm:
         None, doc="steps of a piece, for multiple shooting", least=1, most=_MAX_STUDY_ARRAY
     )
     tolerance: float = setting(1e-4, doc="standard deviation of the jump between pieces", above=0)
+    tied: bool = setting(
+        True, doc="whether pieces are tied by unknown states; else each starts as was measured"
+    )
+    robust: float | None = setting(
+        None, doc="residual in sigmas above which the cost of a sample grows linearly", above=0
+    )
     batch: int | None = setting(
         None, doc="starts that run together", least=1, most=_MAX_STUDY_ARRAY
     )

@@ -15,7 +15,7 @@ from jaxsim.identify.residual import Problem
 from jaxsim.identify.sequences import Sequence
 from jaxsim.identify.study.form import DataForm, ParameterForm, Study
 from jaxsim.identify.study.initial_state import first_state
-from jaxsim.identify.timeseries import TimeSeries, read_series
+from jaxsim.identify.timeseries import TimeSeries, read_recordings
 from jaxsim.io.config import SettingLocations, check_memory, read_config
 from jaxsim.io.load import load_model
 from jaxsim.model.model import Model
@@ -70,21 +70,24 @@ def read_study(
         last = len(study.data) - 1
         entries = [(min(i, last), study.data[min(i, last)], paths) for i, paths in enumerate(given)]
     common = _Common(m, study, locations, set())
-    data = tuple(_sequence(common, ("data", i), form, paths) for i, form, paths in entries)
-    held = tuple(
-        _sequence(common, ("held", i), form, _files(locations, form))
+    data = [(("data", i), _sequences(common, ("data", i), form, p)) for i, form, p in entries]
+    held = [
+        (("held", i), _sequences(common, ("held", i), form, _files(locations, form)))
         for i, form in enumerate(study.held)
-    )
+    ]
     for pattern in study.sigmas:
         if pattern not in common.used:
             raise locations.error(("sigmas", pattern), f"nothing is measured of {pattern!r}")
-    for table, sequences in (("data", data), ("held", held)):
-        for i, sequence in enumerate(sequences):
-            entry = (table, min(i, len(getattr(study, table)) - 1))
-            with locations.blame(entry):
-                problem = Problem(m, found, sequence)
-            check_memory(locations, _memory_needs(problem, study))
-    return Reading(study, m, found, data, held)
+    for entry, sequences in (*data, *held):
+        with locations.blame(entry):
+            problem = Problem(m, found, sequences)
+        check_memory(locations, _memory_needs(problem, study))
+    return Reading(study, m, found, _flatten(data), _flatten(held))
+
+
+def _flatten(entries: list[tuple[tuple[str, int], list[Sequence]]]) -> tuple[Sequence, ...]:
+    """Return the recordings of all entries."""
+    return tuple(sequence for _, sequences in entries for sequence in sequences)
 
 
 def _memory_needs(problem: Problem, study: Study) -> dict[str, float]:
@@ -157,17 +160,52 @@ class _Common(NamedTuple):
     used: set[str]
 
 
-def _sequence(
+def _sequences(
     common: _Common, at: tuple[str, int], form: DataForm, paths: tuple[Path, ...]
-) -> Sequence:
-    """Return a recording, of one file or of several."""
-    m, locations = common.m, common.locations
+) -> list[Sequence]:
+    """Return the recordings of an entry: all or some of those of a file, or one of several
+    files."""
+    locations = common.locations
     if not paths:
         raise locations.error((*at, "measured"), "expected at least one file, got an empty list")
-    logs = [_series(locations, (*at, "measured"), path, form.columns) for path in paths]
+    files = [_series(locations, (*at, "measured"), path, form.columns) for path in paths]
+    several = [path for path, found in zip(paths, files, strict=True) if len(found) > 1]
+    if several and len(files) > 1:
+        message = f"{str(several[0])[:200]!r} has several recordings; give it an entry of its own"
+        raise locations.error((*at, "measured"), message)
+    if form.recordings is None and not several:
+        return [_sequence(common, at, form, [found[0] for found in files], paths[0].stem)]
+    chosen = _chosen_recordings(
+        locations, at, ":" if form.recordings is None else form.recordings, len(files[0])
+    )
+    stem = paths[0].stem
+    return [_sequence(common, at, form, [files[0][k]], f"{stem}[{k}]") for k in chosen]
+
+
+def _chosen_recordings(
+    locations: SettingLocations, at: tuple[str, int], given: str, count: int
+) -> range:
+    """Return the indices of the recordings that "7" or "0:16" selects of `count`."""
+    first, colon, end = given.partition(":")
+    try:
+        low = int(first) if first.strip() or not colon else 0
+        high = (int(end) if end.strip() else count) if colon else low + 1
+    except ValueError:
+        low, high = -1, -1
+    if not 0 <= low < high <= count:
+        message = f"expected an index below {count}, or a range such as '0:{count}', got {given!r}"
+        raise locations.error((*at, "recordings"), message)
+    return range(low, high)
+
+
+def _sequence(
+    common: _Common, at: tuple[str, int], form: DataForm, logs: list[TimeSeries], name: str
+) -> Sequence:
+    """Return a recording from its logs of different rates."""
+    m, locations = common.m, common.locations
     names = [n for series in logs for n in series.names]
-    for column, name in form.columns.items():
-        if name not in (*names, "time"):
+    for column, signal in form.columns.items():
+        if signal not in (*names, "time"):
             raise locations.error((*at, "columns", column), f"no file has a column {column!r}")
     commanded = [tuple(n for n in x.names if n.startswith(_CONTROL_PREFIX)) for x in logs]
     measured = _measured_signals(locations, at, form, logs)
@@ -176,7 +214,10 @@ def _sequence(
     controls = [x.select(c) for x, c in zip(logs, commanded, strict=True) if c]
     if form.controls is not None:
         path = locations.folder / form.controls
-        controls = [_series(locations, (*at, "controls"), path, form.columns)]
+        controls = list(_series(locations, (*at, "controls"), path, form.columns))
+        if len(controls) > 1:
+            message = f"expected one recording, the file has {len(controls)}"
+            raise locations.error((*at, "controls"), message)
     if len(controls) > 1:
         files = "the columns 'ctrl:...' are in several files; write them to one, and name it in"
         raise locations.error((*at, "measured"), f"{files} 'controls'")
@@ -197,7 +238,7 @@ def _sequence(
             estimate=form.estimate,
             hold=form.hold,
             start=form.start,
-            name=paths[0].stem,
+            name=name,
         )
 
 
@@ -282,9 +323,9 @@ def _read_initial_state(m: Model, form: DataForm, measured: list[TimeSeries], be
 
 def _series(
     locations: SettingLocations, at: tuple[str | int, ...], path: Path, columns: dict[str, str]
-) -> TimeSeries:
+) -> tuple[TimeSeries, ...]:
     with locations.blame(at):
         try:
-            return read_series(path, columns)
+            return read_recordings(path, columns)
         except OSError as error:
             raise ValueError(f"{str(path)[:200]!r} cannot be read: {error.strerror}") from None
