@@ -51,7 +51,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-# Robots as their makers ship them: hulls of meshes, with boxes, capsules or cylinders, and a terrain.
+# Robots as their makers ship them: hulls with boxes, capsules or cylinders, and a terrain.
 VERTICES = "0 1 2 0 -1 2 0 1 -2 0 -1 -2 1 2 0 -1 2 0 1 -2 0 -1 -2 0 2 0 1 2 0 -1 -2 0 1 -2 0 -1"
 LINK = '<geom type="mesh" mesh="link" pos="0 0 .1"/>'
 FLOOR = '<geom type="plane" size="9 9 .1"/>'
