@@ -37,7 +37,7 @@ def initial_velocity(times: np.ndarray, pos: np.ndarray, rotations: Rotation) ->
     fallen = pos + 0.5 * GRAVITY * times[:, None] ** 2 * [0, 0, 1]
     centered = times - times.mean()
     linear = centered @ fallen / (centered @ centered)
-    # the moments of inertia of a cube are equal: it turns about a fixed axis
+    # the moments of inertia of a cube are equal: it rotates about a fixed axis
     turned = (rotations[0].inv() * rotations).as_rotvec()
     return np.concatenate([linear, centered @ turned / (centered @ centered)])
 

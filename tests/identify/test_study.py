@@ -89,7 +89,7 @@ sigma = 0.001
 
 @pytest.fixture
 def tosses(tmp_path):
-    """Three recordings of a body that turns about its y axis at 2 rad/s and moves at 1 m/s."""
+    """Three recordings of a body that rotates about its y axis at 2 rad/s and moves at 1 m/s."""
     names = [f"qpos:root[{k}]" for k in range(7)]
     recordings = []
     for n in (5, 6, 7):
