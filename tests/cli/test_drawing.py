@@ -67,7 +67,15 @@ def test_a_fit_is_kept(capsys, tmp_path, monkeypatch, fail):
         costs=one, warnings=(), model=m, times={},
     )  # fmt: skip
     how = SimpleNamespace(
-        starts=1, seed=0, iterations=1, segments=None, tolerance=1e-4, batch=None, level=0.95
+        starts=1,
+        seed=0,
+        iterations=1,
+        segments=None,
+        tolerance=1e-4,
+        tied=True,
+        robust=None,
+        batch=None,
+        level=0.95,
     )
     study = SimpleNamespace(model="cart.xml", fit=how)
     unknowns = SimpleNamespace(size=1)
