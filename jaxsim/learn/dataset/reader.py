@@ -84,10 +84,10 @@ class Dataset:
       columns: its columns.
 
     Example:
-      >>> data = Dataset("runs/cartpole-data")
-      >>> for epoch in range(10):
-      ...     for batch in data.minibatches(jax.random.key(epoch), 256):
-      ...         train(batch["observation"], batch["action"], batch["reward"])
+      data = Dataset("runs/cartpole-data")
+      for epoch in range(10):
+          for batch in data.minibatches(jax.random.key(epoch), 256):
+              train(batch["observation"], batch["action"], batch["reward"])
     """
 
     def __init__(self, folder: str | Path):

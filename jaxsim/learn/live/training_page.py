@@ -47,9 +47,9 @@ class TrainingPage:
       fault: the error that has stopped the drawing; None: none. The training goes on.
 
     Example:
-      >>> with TrainingPage(run) as page:
-      ...     print(page.viewer.address)
-      ...     train(run, watch=page)
+      with TrainingPage(run) as page:
+          print(page.viewer.address)
+          train(run, watch=page)
     """
 
     def __init__(
