@@ -21,6 +21,7 @@ from jaxsim.learn.curve import CurveRow
 from jaxsim.learn.evaluate import Scores
 from jaxsim.learn.run import Run, best_seed
 from jaxsim.optional import require
+from jaxsim.transforms.platform import platform_name
 from jaxsim.view.browser.draw.poses import POSE_STATE_FIELDS
 from jaxsim.view.browser.panel.fault import stop_message
 from jaxsim.view.browser.server import DEFAULT_HOST
@@ -230,6 +231,6 @@ def _cpu_device() -> jax.Device:
 
 def _on_cpu() -> AbstractContextManager[Any]:
     """Return a context in which this thread computes on the CPU."""
-    if jax.default_backend() == "cpu":
+    if platform_name() == "cpu":
         return contextlib.nullcontext()
     return jax.default_device(_cpu_device())
