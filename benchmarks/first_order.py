@@ -80,7 +80,7 @@ CASES = {
     ),
     "quadruped_plain_shac": Case("quadruped", 1200, (*PLAIN, *PLAIN_SHAC)),
     "quadruped_plain_ppo": Case("quadruped", 1200, (*PLAIN, "every=50_000", "episodes=8")),
-    "hopper_shac": Case("hopper_shac", 700),
+    "hopper_shac": Case("hopper_shac", 700, ("shac.hidden=[128,128]",)),
     "hopper_ppo": Case("hopper", 700, ("steps=1_000_000", "every=50_000", "episodes=8")),
 }
 

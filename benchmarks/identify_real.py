@@ -4,8 +4,9 @@
     python benchmarks/identify_real.py panda LOG.npz MODEL.xml [--friction FRICTION.csv]
 
 cube: fits of examples/cube_tosses/identify.toml from more and more tosses, compared with the
-simplex search of Nelder and Mead on MuJoCo C with the same residual, bounds, first guess and
-processor time. Each result predicts whole tosses that were held back, from their initial states:
+simplex search of Nelder and Mead on MuJoCo C with the same pieces, loss, bounds, first guess and
+processor time. The two costs of the same values differ (`cost`, `cost_mujoco`), for a reason not
+known yet. Each result predicts whole tosses that were held back, from their initial states:
 mean over samples and tosses of the distance of the centers, as a percentage of the side, and of the
 angle between the orientations, the measures of ContactNets (Pfrommer, Halm and Posa, CoRL 2020).
 

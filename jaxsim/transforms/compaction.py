@@ -94,8 +94,8 @@ def _evaluate_in_kernel(
 ) -> PyTree:
     """Evaluate the lanes in `order` as a kernel of a CPU can: without tables and scatters.
 
-    Starting an operation costs nothing there, so each leaf is gathered by itself, and only the
-    active lanes are read and written.
+    Starting an operation costs nothing there, so each leaf is gathered by itself, and only
+    chunks of active lanes are read and written.
     """
 
     def process_chunk(state: tuple[Array, PyTree]) -> tuple[Array, PyTree]:

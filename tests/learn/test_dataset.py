@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from learn.tiny import Seen
+from learn.tiny import SHORT_TRAINING, Seen
 from many_processes import finish, run_commands, start
 
 from jaxsim.cli import main
@@ -191,19 +191,7 @@ def test_wrong_arguments_are_named(tmp_path):
         writer.append(1, made_up(1, 0), score=0.0)
 
 
-SETTINGS = """\
-task = "learn.tiny:Seen"
-steps = 4_000
-every = 4_000
-seeds = 2
-[worlds]
-count = 16
-length = 25
-[ppo]
-num_steps = 16
-num_minibatches = 2
-hidden = [8]
-"""
+SETTINGS = 'task = "learn.tiny:Seen"\n' + SHORT_TRAINING
 ROW = {"step": 0, "seconds": 1.0, "score_sd": 0.0, "actions": 25.0, "diverged": 0}
 
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from learn.tiny import SHORT_TRAINING
 from view.visitor import Visitor
 
 from jaxsim.cli import main
@@ -21,19 +22,7 @@ with warnings.catch_warnings():
 
 pytestmark = [pytest.mark.usefixtures("single_precision"), pytest.mark.filterwarnings("ignore")]
 
-SETTINGS = """\
-task = "learn.tiny:Hold"
-steps = 4_000
-every = 4_000
-seeds = 2
-[worlds]
-count = 16
-length = 25
-[ppo]
-num_steps = 16
-num_minibatches = 2
-hidden = [8]
-"""
+SETTINGS = 'task = "learn.tiny:Hold"\n' + SHORT_TRAINING
 ANGLES = np.array([0.25, 0.5, 0.75])  # of the worlds of an evaluation, all the time
 
 

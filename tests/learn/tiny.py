@@ -5,6 +5,20 @@ from envs import tasks
 
 import jaxsim
 
+# Settings of a short training, after the line of the task.
+SHORT_TRAINING = """\
+steps = 4_000
+every = 4_000
+seeds = 2
+[worlds]
+count = 16
+length = 25
+[ppo]
+num_steps = 16
+num_minibatches = 2
+hidden = [8]
+"""
+
 
 class Hold(tasks.Hold):
     """A pendulum that is paid for being held aside."""
