@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import jax
@@ -292,8 +292,9 @@ class Live:
             if abs(value - slider.value) >= slider.step:
                 slider.value = value
 
-    def _set_joint(self, adr: int, slider: Any) -> Callable[[Any], None]:
-        def change(event: Any) -> None:
+    def _set_joint(self, adr: int, slider: Any) -> Callable[[Any], Coroutine[Any, Any, None]]:
+        # a coroutine runs at once; in a thread it could find the slider overwritten by _show_joints
+        async def change(event: Any) -> None:
             if event.client is not None and self.simulation.paused:
                 self._moved, value = time.monotonic(), slider.value
                 self.simulation.move_joints(lambda qpos: _set_value(qpos, adr, value))

@@ -131,8 +131,9 @@ class Replay:
         speed = gui.add_dropdown("speed", _REPLAY_SPEEDS, initial_value="1", order=3)
         self._play.on_click(lambda _: self.play(not self.playing))
 
+        # a coroutine runs at once; in a thread it could find the value of the next frame
         @self._line.on_update
-        def _(event: Any) -> None:
+        async def _(event: Any) -> None:
             if event.client is not None:  # not for changes made by the program itself
                 self.seek(self._line.value)
 
@@ -215,7 +216,10 @@ class Replay:
             self.viewer.show(self._recall.of(state))
         else:
             self.viewer.show_state(state)
-        self._line.value = float(self.now)
+        # on the thread that receives what users do: no change of theirs falls between
+        now = float(self.now)
+        loop = self.viewer.server.get_event_loop()
+        loop.call_soon_threadsafe(setattr, self._line, "value", now)
         self._words.content = (
             f"**{self.now:.3f} s** · record {record + 1} of {motion.records} · "
             f"{self._number} of {motion.worlds} worlds"

@@ -90,6 +90,18 @@ def test_a_motion_plays_to_its_end_and_is_sought_in(m, motion):
         visitor.wait(lambda: not replay.playing)
 
 
+def test_a_slider_moved_during_play_is_followed(m, motion):
+    """The next frame does not overwrite the time that a user asks for."""
+    with Replay(m, motion, port=0) as replay, Visitor(replay.viewer.server) as visitor:
+        visitor.wait(lambda: "record" in visitor.text())
+        replay.speed = 1e-3
+        for k in range(50):
+            replay.play(True)
+            now = 0.02 * (k + 1)
+            visitor.set("time [s]", now)
+            visitor.wait(lambda now=now: now <= replay.now < now + 0.01)
+
+
 def test_times_are_those_of_the_file(m, motion):
     moving = motion_of(m, motion)
     np.testing.assert_allclose(moving.time[[0, 1, -1]], [0, 0.02, 2])
