@@ -78,7 +78,7 @@ class Tuning:
     gjk_lanes: int = 4  # [lanes] pairs of shapes in an iteration of GJK, which ends with the last
     epa_lanes: int = 1  # [lanes] pairs whose polytopes grow together
     contact_lanes: int = 4  # [lanes] pairs whose contact points are computed together
-    clip_lanes: int = 4  # [lanes] pairs in flat contact whose faces are clipped together
+    clip_lanes: int = 1  # [lanes] pairs in flat contact whose faces are clipped together
     min_search_lanes: int = 8  # [lanes] that are worth a chunk
     pairs_per_contact: int = 8  # [1] pairs of a world for each lane that finds contacts
     prisms_per_lane: int = 8  # [1] prisms of height fields in a chunk, most of which miss

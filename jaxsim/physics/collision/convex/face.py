@@ -22,6 +22,7 @@ from jaxsim.physics.collision.convex.hull.faces import (
     face_size,
     hull_ends,
     hull_faces,
+    num_hull_faces,
 )
 from jaxsim.physics.collision.convex.hull.hulls import hull_vertex
 from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, point_on
@@ -41,23 +42,54 @@ def max_face_corners(assets: Assets) -> int:
 # faces
 
 
-def faces_at(assets: Assets, s: ConvexShape, feature: Array) -> Array:
-    """Return the faces at a feature, `[k, *S]`; -1 where there is none."""
-    return _lookup_lists(assets, s, feature, _FACE_FUNCTIONS)
+def max_faces_at(assets: Assets) -> int:
+    """Return the largest number of faces, or of edges, at a feature."""
+    known = {
+        GeomType.BOX: 3,
+        GeomType.MESH: assets.hulls.max_vertex_faces if assets.hulls is not None else 1,
+    }
+    return max(
+        (known.get(GeomType(kind), 1) for kind in _kinds(assets, _EDGE_END_FUNCTIONS)), default=1
+    )
 
 
-def _lookup_lists(
-    assets: Assets, s: ConvexShape, feature: Array, table: dict[int, Callable]
+def num_faces_at(assets: Assets, s: ConvexShape, feature: Array) -> Array:
+    """Return the number of faces at a feature, S; a capsule, which has none, counts its edge."""
+    number = jnp.ones(feature.shape, jnp.int32)
+    for kind in _kinds(assets, _EDGE_END_FUNCTIONS):
+        if kind == GeomType.BOX:
+            number = jnp.where(s.kind == kind, 3, number)
+        if kind == GeomType.MESH:
+            assert assets.hulls is not None
+            vertex = jnp.where(s.kind == kind, feature, 0)
+            number = jnp.where(s.kind == kind, num_hull_faces(assets.hulls, vertex), number)
+    return number
+
+
+def faces_at(assets: Assets, s: ConvexShape, feature: Array, k: Array | None = None) -> Array:
+    """Return the k-th face at a feature; -1 where there is none.
+
+    Args:
+      assets: tables of the model.
+      s: shapes, S.
+      feature: one of their features, S.
+      k: index in the list of each feature, broadcasts with S; None: all, `[max_faces_at, *S]`.
+    """
+    return _look_up(assets, s, feature, k, _FACE_FUNCTIONS)
+
+
+def _look_up(
+    assets: Assets, s: ConvexShape, feature: Array, k: Array | None, table: dict[int, Callable]
 ) -> Array:
-    """Return what a table lists for each shape, in as many rows as the longest list."""
-    lists = {kind: table[kind](assets, s, feature) for kind in _kinds(assets, table)}
-    rows = max((len(of_kind) for of_kind in lists.values()), default=1)
-    listed = jnp.full((rows, *feature.shape), -1, jnp.int32)
-    for kind, of_kind in lists.items():
-        filler = jnp.full((rows - len(of_kind), *feature.shape), -1, jnp.int32)
-        here = (s.kind == kind)[None]
-        listed = jnp.where(here, jnp.concatenate([of_kind, filler]), listed)
-    return listed
+    """Return the k-th item that a table lists for each shape; -1 past the last one."""
+    if k is None:
+        k = jnp.arange(max_faces_at(assets), dtype=jnp.int32)
+        k = k.reshape(-1, *(1,) * feature.ndim)
+    s, feature = add_leading_axes((s, feature), k)
+    found = jnp.full(jnp.broadcast_shapes(k.shape, feature.shape), -1, jnp.int32)
+    for kind in _kinds(assets, table):
+        found = jnp.where(s.kind == kind, table[kind](assets, s, feature, k), found)
+    return jnp.where(k < num_faces_at(assets, s, feature), found, -1)
 
 
 def normal_of(assets: Assets, s: ConvexShape, face: Array) -> Vec:
@@ -106,27 +138,21 @@ def _gather_items(table: Array, index: Array) -> Array:
     return jnp.asarray(table).at[index].get(mode="clip")
 
 
-def _hull_faces(assets: Assets, s: ConvexShape, feature: Array) -> Array:
-    """Return the polygons at a vertex of a hull."""
+def _hull_faces(assets: Assets, s: ConvexShape, feature: Array, k: Array) -> Array:
+    """Return a polygon at a vertex of a hull."""
     assert assets.hulls is not None
-    vertex = jnp.where(s.kind == GeomType.MESH, feature, 0)
-    return _mask_repeats(hull_faces(assets.hulls, vertex))
+    return hull_faces(assets.hulls, jnp.where(s.kind == GeomType.MESH, feature, 0), k)
 
 
-def _mask_repeats(listed: Array) -> Array:
-    """Replace repetitions of the last item of a list by -1."""
-    again = jnp.concatenate([jnp.zeros_like(listed[:1], bool), listed[1:] == listed[:-1]])
-    return jnp.where(again, -1, listed)
+def _box_faces(assets: Assets, s: ConvexShape, feature: Array, k: Array) -> Array:
+    """Return a face at a box's corner: 2 k + 1 on the positive side of axis k, else 2 k."""
+    k = jnp.minimum(k, 2)
+    return 2 * k + ((feature >> k) & 1)
 
 
-def _box_faces(assets: Assets, s: ConvexShape, feature: Array) -> Array:
-    """Return the faces at a box's corner: 2 k + 1 on the positive side of axis k, else 2 k."""
-    return jnp.stack([2 * k + ((feature >> k) & 1) for k in range(3)])
-
-
-def _cylinder_cap(assets: Assets, s: ConvexShape, feature: Array) -> Array:
+def _cylinder_cap(assets: Assets, s: ConvexShape, feature: Array, k: Array) -> Array:
     """Return the cap at a rim of a cylinder."""
-    return feature[None]
+    return feature
 
 
 _FACE_FUNCTIONS: dict[int, Callable] = {
@@ -218,9 +244,9 @@ _CORNER_FUNCTIONS: dict[int, Callable] = {
 # edges
 
 
-def ends_at(assets: Assets, s: ConvexShape, feature: Array) -> Array:
-    """Return the features at the other ends of a feature's edges, `[k, *S]`; -1: none."""
-    return _lookup_lists(assets, s, feature, _EDGE_END_FUNCTIONS)
+def ends_at(assets: Assets, s: ConvexShape, feature: Array, k: Array | None = None) -> Array:
+    """Return the feature at the other end of a feature's k-th edge; arguments as for `faces_at`."""
+    return _look_up(assets, s, feature, k, _EDGE_END_FUNCTIONS)
 
 
 def end_of(assets: Assets, s: ConvexShape, feature: Array, d: Vec) -> Vec:
@@ -246,21 +272,20 @@ def inflated_edge_offset(s: ConvexShape, d: Vec, back: Vec, reach: Array) -> Vec
     return Vec(d.x - back.x, d.y - back.y, -back.z).scale(half)
 
 
-def _hull_ends(assets: Assets, s: ConvexShape, feature: Array) -> Array:
-    """Return the neighbors of a vertex of a hull."""
+def _hull_ends(assets: Assets, s: ConvexShape, feature: Array, k: Array) -> Array:
+    """Return a neighbor of a vertex of a hull."""
     assert assets.hulls is not None
-    vertex = jnp.where(s.kind == GeomType.MESH, feature, 0)
-    return _mask_repeats(hull_ends(assets.hulls, vertex))
+    return hull_ends(assets.hulls, jnp.where(s.kind == GeomType.MESH, feature, 0), k)
 
 
-def _box_ends(assets: Assets, s: ConvexShape, feature: Array) -> Array:
-    """Return the neighbors of a corner of a box."""
-    return jnp.stack([feature ^ (1 << k) for k in range(3)])
+def _box_ends(assets: Assets, s: ConvexShape, feature: Array, k: Array) -> Array:
+    """Return a neighbor of a corner of a box."""
+    return feature ^ (1 << jnp.minimum(k, 2))
 
 
-def _line_end(assets: Assets, s: ConvexShape, feature: Array) -> Array:
+def _line_end(assets: Assets, s: ConvexShape, feature: Array, k: Array) -> Array:
     """Return the other end of the line of a capsule or cylinder."""
-    return 1 - feature[None]
+    return 1 - feature
 
 
 _EDGE_END_FUNCTIONS: dict[int, Callable] = {

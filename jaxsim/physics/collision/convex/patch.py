@@ -38,6 +38,7 @@ from jaxsim.physics.collision.convex.polygon import (
     make_polygon,
     remove_corners,
 )
+from jaxsim.physics.collision.convex.polygon_loop import Plane, clip_in_loop
 from jaxsim.physics.collision.convex.solid import Assets
 from jaxsim.transforms.compaction import add_leading_axes, evaluate_active_lanes
 from jaxsim.transforms.materialize import materialize_decision, materialize_result
@@ -112,16 +113,9 @@ def _clip(assets: Assets, lanes: _Lanes) -> tuple[Array, Array, Array, Vec]:
     """
     sides, facing, reach = lanes
     cutter, subject = _select_shape(sides, facing.turned), _select_shape(sides, ~facing.turned)
-    polygon = _cut_polygon(assets, cutter, subject, facing, reach)
-
-    # Drop points that are too far above the reference face.
-    normal = cutter.rot @ normal_of(assets, cutter.shape, facing.face)
-    first = jnp.zeros_like(facing.face)
-    origin = cutter.world(corner_of(assets, cutter.shape, facing.face, first))
-    origin, normal, limit = add_leading_axes((origin, normal, reach), polygon.point)
-    polygon = remove_corners(
-        polygon, ((polygon.point - origin).dot(normal) > limit) | ~facing.flat[None]
-    )
+    one_lane = platform().fuses_calls and facing.face.shape == (1,)
+    cut = _cut_one_polygon if one_lane else _cut_polygons
+    polygon = cut(assets, cutter, subject, facing, reach)
     # Reduce to four points.
     own = _corners(assets, subject, facing)
     corners, count = _lone_crossing_twice(polygon, own, facing, *four_corners(polygon))
@@ -150,10 +144,10 @@ def _corners(assets: Assets, subject: FacingShape, facing: Facing) -> Array:
     return jnp.where(facing.edge, 2, corners_of(assets, subject.shape, facing.other))
 
 
-def _cut_polygon(
+def _cut_polygons(
     assets: Assets, cutter: FacingShape, subject: FacingShape, facing: Facing, reach: Array
 ) -> Polygon:
-    """Clip the subject by the sides of the reference face."""
+    """Clip the subject by the sides of the reference face; drop points too far above it."""
     face, most = facing.face, max_face_corners(assets)
     every = jnp.arange(most, dtype=jnp.int32)[:, None]
     # Subject polygon, and the number of sides of the reference face.
@@ -172,7 +166,42 @@ def _cut_polygon(
     # As many iterations as the largest reference face has sides.
     last = jnp.max(jnp.where(facing.flat, sides, 0))
     start = jnp.int32(0), make_polygon(points, number, 2 * most)
-    return lax.while_loop(lambda state: state[0] < last, iterate, start)[1]
+    polygon = lax.while_loop(lambda state: state[0] < last, iterate, start)[1]
+    plane, limit = add_leading_axes((_face_plane(assets, cutter, face), reach), polygon.point)
+    return remove_corners(polygon, (plane.height(polygon.point) > limit) | ~facing.flat[None])
+
+
+def _cut_one_polygon(
+    assets: Assets, cutter: FacingShape, subject: FacingShape, facing: Facing, reach: Array
+) -> Polygon:
+    """Return what `_cut_polygons` does for one lane, by loops over corners that exist."""
+    face, none = facing.face, jnp.zeros_like(facing.face[0])
+    plane = _face_plane(assets, cutter, face)
+
+    def corner(k: Array) -> Vec:
+        """Return the k-th corner of the subject."""
+        return _points(assets, cutter, subject, facing, k.reshape(1, 1), reach)[0, 0]
+
+    def side(k: Array) -> Plane:
+        """Return the plane through the k-th side of the reference face."""
+        a, b = _two(
+            cutter.world(corner_of(assets, cutter.shape, face, jnp.stack([k, k + 1])[:, None]))
+        )
+        return Plane(a[0], plane.normal[0].cross((b - a)[0]))
+
+    def keeps(point: Vec) -> Array:
+        """Return whether a point is near enough to the reference face."""
+        return Plane(plane.origin[0], plane.normal[0]).height(point) <= reach[0]
+
+    number, sides = _corners(assets, subject, facing), corners_of(assets, cutter.shape, face)
+    number, sides = (jnp.where(facing.flat, x, none)[0] for x in (number, sides))
+    return clip_in_loop(corner, number, side, sides, keeps, 2 * max_face_corners(assets))
+
+
+def _face_plane(assets: Assets, cutter: FacingShape, face: Array) -> Plane:
+    """Return the plane of a face, `[n]`."""
+    normal = cutter.rot @ normal_of(assets, cutter.shape, face)
+    return Plane(cutter.world(corner_of(assets, cutter.shape, face, jnp.zeros_like(face))), normal)
 
 
 def _two(points: Vec) -> tuple[Vec, Vec]:

@@ -21,22 +21,31 @@ from jaxsim.physics.collision.convex.hull.hulls import (
 )
 
 
-def hull_faces(h: Hulls, vertex: Array) -> Array:
-    """Return the polygons at vertices in MuJoCo's order, `(max_vertex_faces, *S)`.
+def hull_faces(h: Hulls, vertex: Array, k: Array | None = None) -> Array:
+    """Return the k-th polygon at vertices in MuJoCo's order.
 
-    The last one is repeated. -1 for a vertex of a mesh without hull.
+    Past the last one, the last one is repeated. -1 for a vertex of a mesh without hull.
+
+    Args:
+      h: all hulls.
+      vertex: vertex ids, S.
+      k: index in the list of each vertex, broadcasts with S; None: all, `(max_vertex_faces, *S)`.
     """
-    return _if_any(
-        h,
-        vertex,
-        row_ids(h, gather_items(h.tables.vertex_face, _vertex_polygons(h, vertex)), vertex[None]),
-    )
+    vertex, k = _aligned(h, vertex, k)
+    face = gather_items(h.tables.vertex_face, _vertex_polygons(h, vertex, k))
+    return _if_any(h, vertex, row_ids(h, face, vertex))
+
+
+def num_hull_faces(h: Hulls, vertex: Array) -> Array:
+    """Return the number of polygons at vertices, which is that of edges, S."""
+    return gather_items(h.tables.vertex_faces_num, row_of(h, vertex))
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Return the address of each vertex in the outline of its polygon best aligned with `d`, S."""
-    entry = _vertex_polygons(h, vertex)
-    face = row_ids(h, gather_items(h.tables.vertex_face, entry), vertex[None])
+    vertex, k = _aligned(h, vertex, None)
+    entry = _vertex_polygons(h, vertex, k)
+    face = row_ids(h, gather_items(h.tables.vertex_face, entry), vertex)
     best = argmax_choice(entry, face_normal(h, face).dot(add_axis(d)))
     return gather_items(h.tables.vertex_corner, best)
 
@@ -74,32 +83,37 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
     return hull_vertex(h, row_ids(h, corner, face[None])), number
 
 
-def hull_ends(h: Hulls, vertex: Array) -> Array:
-    """Return the neighbors of vertices, `(max_vertex_faces, *S)`; the last is repeated.
+def hull_ends(h: Hulls, vertex: Array, k: Array | None = None) -> Array:
+    """Return the k-th neighbor of vertices in MuJoCo's order; arguments as for `hull_faces`.
 
-    In MuJoCo's order: for each polygon at a vertex, the corner before it. -1 for a vertex of a mesh
-    without hull.
+    It is the corner before the vertex in the k-th polygon there. Past the last one, the last one is
+    repeated. -1 for a vertex of a mesh without hull.
     """
     t = h.tables
-    entry = _vertex_polygons(h, vertex)
+    vertex, k = _aligned(h, vertex, k)
+    entry = _vertex_polygons(h, vertex, k)
     face, place = gather_items(t.vertex_face, entry), gather_items(t.vertex_corner, entry)
     # Corner before the vertex in the outline of each polygon, cyclically.
     first = gather_items(t.outline_adr, face)
     last = first + gather_items(t.outline_num, face) - 1
     end = gather_items(t.outline_vertex, jnp.where(place > first, place - 1, last))
-    return _if_any(h, vertex, row_ids(h, end, vertex[None]))
+    return _if_any(h, vertex, row_ids(h, end, vertex))
 
 
-def _vertex_polygons(h: Hulls, vertex: Array) -> Array:
-    """Return addresses in `tables.vertex_face`, `(max_vertex_faces, *S)`; the last is repeated."""
-    row = row_of(h, vertex)
-    last = jnp.maximum(gather_items(h.tables.vertex_faces_num, row) - 1, 0)
-    k = jnp.minimum(leading_iota(h.max_vertex_faces, row), last[None])
-    return gather_items(h.tables.vertex_faces_adr, row)[None] + k
+def _aligned(h: Hulls, vertex: Array, k: Array | None) -> tuple[Array, Array]:
+    """Return vertices and indices in their lists with as many axes."""
+    k = leading_iota(h.max_vertex_faces, vertex) if k is None else k
+    return vertex.reshape((1,) * (k.ndim - vertex.ndim) + vertex.shape), k
+
+
+def _vertex_polygons(h: Hulls, vertex: Array, k: Array) -> Array:
+    """Return the address of the k-th polygon at vertices in `tables.vertex_face`."""
+    last = jnp.maximum(num_hull_faces(h, vertex) - 1, 0)
+    return gather_items(h.tables.vertex_faces_adr, row_of(h, vertex)) + jnp.minimum(k, last)
 
 
 def _if_any(h: Hulls, vertex: Array, listed: Array) -> Array:
     """Return the listed items; -1 where the vertex has no polygon."""
     if not h.searches_all:
         return listed
-    return jnp.where(gather_items(h.tables.vertex_faces_num, row_of(h, vertex)) > 0, listed, -1)
+    return jnp.where(num_hull_faces(h, vertex) > 0, listed, -1)
