@@ -17,9 +17,31 @@ from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.bilinear import apply, apply_transpose, unrolled_sum, worlds_dot
 from jaxsim.arrays.gather import sum_items
 from jaxsim.arrays.linear import HIGHEST_PRECISION
+from jaxsim.arrays.node import node
 from jaxsim.transforms.materialize import materialize
 from jaxsim.transforms.platform import platform
 from jaxsim.transforms.tuning import tuning
+
+
+@node("function")
+class PerContact:
+    """Values of contacts that are evaluated chunk by chunk, where they are used.
+
+    Operands of `chunks` may be such values: most slots of the capacity are empty, and those beyond
+    the last used one are not evaluated.
+
+    Attributes:
+      function: returns the values, from operands of any contacts.
+      operands: arrays with the contacts in their first axis.
+    """
+
+    function: Callable[..., Any]
+    operands: tuple
+
+
+def values_of(x: Any) -> Any:
+    """Return the values of `PerContact`, or other values as they are."""
+    return x.function(*x.operands) if isinstance(x, PerContact) else x
 
 
 def gram(J: Array, G: Array) -> Array:
@@ -55,11 +77,12 @@ def apply_basis(J: Array, x: Array, used: Array | None = None, size: int | None 
 
 
 def apply_basis_transpose(
-    J: Array, f: list, used: Array | None = None, size: int | None = None
+    J: Array, f: list | PerContact, used: Array | None = None, size: int | None = None
 ) -> Array:
     """Return J' f of contacts, f a list over the basis of `[ncon, *W]`: `[nv, *W]`."""
 
     def add(out, _, J, f):
+        f = values_of(f)
         if not platform().recomputes and out.ndim > 1:
             return out + jnp.sum(sum(J[k] * f[k][:, None] for k in range(len(f))), axis=0)
         return out + apply_transpose(_merge_basis_axis(J), jnp.concatenate(f))
@@ -69,7 +92,7 @@ def apply_basis_transpose(
 
 
 def gram_basis(
-    H: Any, J: Array, weight: list, used: Array | None = None, size: int | None = None
+    H: Any, J: Array, weight: list | PerContact, used: Array | None = None, size: int | None = None
 ) -> Any:
     """Return H + J' W J of contacts.
 
@@ -82,7 +105,8 @@ def gram_basis(
 
     def add(H, _, J, weight):
         basis = range(J.shape[0])
-        if used is not None:  # materialize the slice, which each product would recompute
+        weight = values_of(weight)
+        if used is not None:  # once: each product would slice and evaluate again
             J, weight = materialize((J, weight), J[0, 0])
         # W J, then the product J' (W J).
         rows = [sum(weight[j][k][:, None] * J[k] for k in basis) for j in basis]
@@ -94,12 +118,16 @@ def gram_basis(
 def sum_used(
     numbers: Callable, tree: Any, axis: int, used: Array | None = None
 ) -> tuple[Array, ...]:
-    """Return the sums over contacts of `numbers(tree)`: `[ncon, *W]` each -> `[1, *W]` each."""
+    """Return the sums over contacts of `numbers(tree)`: `[ncon, *W]` each -> `[1, *W]` each.
+
+    For `PerContact` they are those of its values.
+    """
 
     def add(out, _, part):
-        return tuple(a + sum_items(b) for a, b in zip(out, numbers(part), strict=True))
+        found = numbers(values_of(part))
+        return tuple(a + sum_items(b) for a, b in zip(out, found, strict=True))
 
-    shapes = jax.eval_shape(numbers, tree)
+    shapes = jax.eval_shape(lambda tree: numbers(values_of(tree)), tree)
     start = tuple(jnp.zeros((1, *s.shape[1:]), s.dtype) for s in shapes)
     sums: tuple[Array, ...] = chunks(add, start, used, (tree, axis))
     return sums

@@ -23,7 +23,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import unrolled_sum
 from jaxsim.arrays.gather import column, gather
 from jaxsim.arrays.node import node
-from jaxsim.arrays.products import gram
+from jaxsim.arrays.products import PerContact, gram, values_of
 from jaxsim.transforms.derivative_context import prefer_loops
 from jaxsim.transforms.materialize import is_unbatched, materialize
 from jaxsim.transforms.platform import platform
@@ -45,7 +45,7 @@ class ContactBlocks:
     dofs: tuple[tuple[int, ...], ...]
     own: jax.Array
     group: tuple[jax.Array, ...]
-    weight: list
+    weight: list | PerContact
     used: jax.Array | None
 
     @property
@@ -67,9 +67,11 @@ class ContactBlocks:
         return (self.own, 1), (self.weight, 0), (self.group, 0)
 
 
-def contact_products(own: Array, weight: list) -> Array:
+def contact_products(own: Array, weight: list | PerContact) -> Array:
     """Return the products J' W J of each contact, `[ncon, slots k, slots k, *W]`."""
     size = len(own)
+    if isinstance(weight, PerContact):
+        weight = materialize(values_of(weight), own[0, 0])
     # W J, then J' (W J), unrolled over the basis.
     half = [sum(weight[j][k][:, None] * own[k] for k in range(size)) for j in range(size)]
     half = materialize(half, own[0, 0])

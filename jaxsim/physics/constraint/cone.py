@@ -7,6 +7,7 @@ with the Jacobian are fewer. Elliptic cones have three zones, in MuJoCo's terms 
 middle (cone surface) and bottom (quadratic).
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.node import node
+from jaxsim.arrays.products import PerContact
 from jaxsim.enums import MINVAL
 from jaxsim.math import safe_sqrt
 from jaxsim.physics.constraint.cost import (
@@ -131,9 +133,14 @@ class Pyramid:
 
     def restrict_to_line(self, r: list, v: list) -> SummedLine:
         """Restrict the cost to r + step v, summed over contacts."""
+        if self.used is not None:
+            return SummedLine(_line_in_chunks(self, r, v), 0, self.used)
+        return SummedLine(materialize(self.line(r, v), r[0]), 1)
+
+    def line(self, r: list, v: list) -> "EdgesLine":
+        """Restrict the cost of each contact to r + step v, all edges as one line."""
         lines = self.lines(r, v)
-        rows = OneSidedLine(*(jnp.stack(parts) for parts in zip(*lines, strict=True)))
-        return SummedLine(materialize(EdgesLine(rows), r[0]), 1, self.used)
+        return EdgesLine(OneSidedLine(*(jnp.stack(parts) for parts in zip(*lines, strict=True))))
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""
@@ -272,12 +279,27 @@ class Elliptic:
 
     def restrict_to_line(self, r: list, v: list) -> SummedLine:
         """Restrict the cost to r + step v, summed over contacts."""
-        return SummedLine(materialize(self.lines(r, v)[0], r[0]), 0, self.used)
+        if self.used is not None:
+            return SummedLine(_line_in_chunks(self, r, v), 0, self.used)
+        return SummedLine(materialize(self.line(r, v), r[0]))
+
+    def line(self, r: list, v: list) -> "OneSidedLine | ConeLine":
+        """Restrict the cost of each contact to r + step v."""
+        return self.lines(r, v)[0]
 
     def active(self) -> Array:
         """Count the active rows, `[1, *W]`."""
         counts = [active(D) for D in self.D]
         return sum(counts[1:], counts[0])
+
+
+def _line_in_chunks(cost: Pyramid | Elliptic, r: list, v: list) -> PerContact:
+    """Return the lines of contacts, evaluated chunk by chunk."""
+    return PerContact(_line, (replace(cost, used=None), r, v))
+
+
+def _line(cost: Pyramid | Elliptic, r: list, v: list) -> "EdgesLine | OneSidedLine | ConeLine":
+    return cost.line(r, v)
 
 
 def _length(U: list) -> Array:

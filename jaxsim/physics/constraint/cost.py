@@ -12,6 +12,7 @@ coefficients once per line, so that an evaluation costs a few operations per row
 the same row by row, for the Pallas kernels (solver/kernel/).
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +21,7 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import sum_items
 from jaxsim.arrays.node import node
-from jaxsim.arrays.products import sum_used
+from jaxsim.arrays.products import PerContact, sum_used
 from jaxsim.transforms.materialize import materialize
 
 
@@ -38,6 +39,24 @@ class CostDerivatives(NamedTuple):
     cost: Any
     curvature: Any
 
+    @classmethod
+    def in_chunks(cls, cost: Any, r: Any) -> "CostDerivatives":
+        """Return the derivatives of contacts, evaluated chunk by chunk (`PerContact`)."""
+        operands = replace(cost, used=None), r
+        return cls(*(PerContact(of, operands) for of in (_force, _cost, _curvature)))
+
+
+def _force(cost: Any, r: Any) -> Any:
+    return cost.at(r).force
+
+
+def _cost(cost: Any, r: Any) -> Any:
+    return cost.at(r).cost
+
+
+def _curvature(cost: Any, r: Any) -> Any:
+    return cost.at(r).curvature
+
 
 class SummedLine(NamedTuple):
     """Cost along a line, summed over rows.
@@ -46,6 +65,7 @@ class SummedLine(NamedTuple):
       rows: costs of the rows. `derivatives(step)` returns the first and second derivative of each
         row with respect to the step, `[n, *W]`; `num_crossed(step)` 1 where the cost of a row is
         not one quadratic from step 0 to there, else 0, `[n, *W]`.
+        `PerContact` is evaluated chunk by chunk.
       axis: axis of its arrays that indexes the rows.
       used: number of rows up to the last active one, int scalar, or None for all.
     """

@@ -17,7 +17,7 @@ from jaxsim.arrays.bilinear import apply, apply_transpose
 from jaxsim.arrays.gather import column, gather_static, sum_groups, weighted_sum
 from jaxsim.arrays.linear import group_table
 from jaxsim.arrays.node import node
-from jaxsim.arrays.products import apply_basis, apply_basis_transpose, gram_basis
+from jaxsim.arrays.products import PerContact, apply_basis, apply_basis_transpose, gram_basis
 from jaxsim.linalg.operator import AnySymmetric
 from jaxsim.transforms.materialize import materialize
 
@@ -153,12 +153,12 @@ class BasisJacobian:
         """Compute J x, `[nv, *W]` -> list of `[ncon, *W]`."""
         return list(apply_basis(self.basis, x, self.used))
 
-    def transpose_times(self, f: list, nv: int) -> Array:
+    def transpose_times(self, f: list | PerContact, nv: int) -> Array:
         """Compute J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
         del nv
         return apply_basis_transpose(self.basis, f, self.used)
 
-    def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
+    def add_gram(self, H: AnySymmetric, weight: list | PerContact) -> AnySymmetric:
         """Return H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
         return gram_basis(H, self.basis, weight, self.used)
 

@@ -18,7 +18,7 @@ from jaxsim.arrays.node import node
 from jaxsim.enums import ConstraintType
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.contact.group_jacobian import GroupJacobian
-from jaxsim.physics.constraint.cost import Huber, OneSided, Quadratic
+from jaxsim.physics.constraint.cost import CostDerivatives, Huber, OneSided, Quadratic
 from jaxsim.physics.constraint.impedance import regularization
 from jaxsim.physics.constraint.jacobian import (
     BasisJacobian,
@@ -26,6 +26,7 @@ from jaxsim.physics.constraint.jacobian import (
     DofJacobian,
     SparseJacobian,
 )
+from jaxsim.transforms.materialize import materialize
 
 OfContacts = BasisJacobian | GroupJacobian
 Jacobian = TypeVar("Jacobian", bound=DofJacobian | SparseJacobian | DenseJacobian | OfContacts)
@@ -64,6 +65,15 @@ class RowBlock(Generic[Jacobian, _Cost]):
     def ids(self) -> np.ndarray:
         """Return `id` as a constant array."""
         return np.array(self.id, int)
+
+    def derivatives(self, r: PyTree) -> CostDerivatives:
+        """Return force, cost and curvature at a residual.
+
+        Those of contacts whose number is known are evaluated where they are used, chunk by chunk.
+        """
+        if isinstance(self.cost, Pyramid | Elliptic) and self.cost.used is not None:
+            return CostDerivatives.in_chunks(self.cost, r)
+        return materialize(self.cost.at(r), self.soft)
 
     def minus_reference(self, Jx: PyTree) -> PyTree:
         """Compute the residual J x - aref from J x."""

@@ -228,7 +228,7 @@ def _restrict_block_to_line(block: RowBlock, r: Any, v: Any) -> Any:
     cost = block.cost
     if isinstance(cost, Quadratic):
         return Parabola(cost.D * r * v, cost.D * v * v)
-    return cost.restrict_to_line(r, v).rows
+    return values_of(cost.restrict_to_line(r, v).rows)
 
 
 def _beta(vy: Array, yMy: Array, yMg: Array, vg: Array, length: Array, gg: Array) -> Array:

@@ -11,11 +11,17 @@ from jaxsim.arrays.array import Array
 from jaxsim.physics.solver.solution import SolverSettings
 from jaxsim.transforms.pallas import any_lane
 
+_SLOPE_ROUNDING_ULPS = 8  # a slope below this many eps of its terms, which cancel, counts as zero
 _STEP_ROUNDING_ULPS = 8  # a relative change of the step below this many eps counts as none
 
 
 def exact_step(
-    line: list, limit: int, settings: SolverSettings, length2: Array, decrement2: Array
+    line: list,
+    limit: int,
+    settings: SolverSettings,
+    length2: Array,
+    decrement2: Array,
+    active: Array | None = None,
 ) -> tuple[Array, Array]:
     """Return the step that minimizes the cost along a Newton direction, and a convergence test.
 
@@ -28,33 +34,36 @@ def exact_step(
       length2: |v|^2.
       decrement2: the squared Newton decrement -g'v; half of it is the improvement that the
         quadratic model of the cost predicts for the full step.
+      active: worlds that are searched, bool; the step of the others is 0. None: all.
 
     Returns:
       Step length, and True where a world has not converged: more than the tolerance may remain.
     """
     goal = settings.tolerance * settings.ls_tolerance * jnp.sqrt(length2) / settings.scale
-    step = line_search(line, limit, goal)
+    step = line_search(line, limit, goal, active)
     left = remaining_improvement(line, step, settings.scale * 0.5 * decrement2)
     return step, (left > settings.tolerance) & (step > 0)
 
 
-def line_search(line: list, limit: int, tolerance: Array) -> Array:
+def line_search(line: list, limit: int, tolerance: Array, active: Array | None = None) -> Array:
     """Return the step that minimizes the cost along the Newton direction.
 
     Newton's method on the derivative of the cost, safeguarded by the bracket of its root, is exact
     after finitely many steps for piecewise quadratic costs. Its first trial is 1, the Newton step
-    of the whole cost. It also ends where the next step would change the last digits only: what is
-    left of the derivative is then rounding error, often above `tolerance` in single precision, and
-    bisection on its sign would diverge from the root.
+    of the whole cost. It also ends where the derivative is rounding error, which is often above
+    `tolerance` in single precision: where it is small against its terms, or where the next step
+    would change the last digits only. Bisection on its sign would take all evaluations.
 
     Args:
       line: terms of the cost along the direction; each has `derivatives(step)`, which returns the
         first and second derivative with respect to the step, `[1, *W]`.
       limit: maximum number of evaluations.
       tolerance: absolute bound on the derivative `[1, *W]`.
+      active: worlds that are searched, `[1, *W]` bool; None: all. Those that have converged have a
+        direction of rounding errors, along which a search would take all evaluations.
 
     Returns:
-      Step length `[1, *W]`: the trial with the smallest absolute derivative.
+      Step length `[1, *W]`: the trial with the smallest absolute derivative; 0 without a search.
     """
 
     def derivatives(step):
@@ -68,7 +77,8 @@ def line_search(line: list, limit: int, tolerance: Array) -> Array:
         k, best, slope, trial, low, high, active = state
         # Evaluate slope and curvature at the trial.
         step = trial
-        first, second = (sum(parts) for parts in zip(*derivatives(step), strict=True))
+        firsts, seconds = zip(*derivatives(step), strict=True)
+        first, second = sum(firsts), sum(seconds)
         # Keep the flattest trial, and tighten the bracket by the sign of the derivative.
         better = active & (jnp.abs(first) < slope)
         best, slope = jnp.where(better, step, best), jnp.where(better, jnp.abs(first), slope)
@@ -82,15 +92,25 @@ def line_search(line: list, limit: int, tolerance: Array) -> Array:
         trial = jnp.where((trial > low) & (trial < high), trial, middle)
         # Stop on convergence, on a step in the last digits, or on a closed bracket.
         eps = jnp.finfo(step.dtype).eps
+        rounding = _SLOPE_ROUNDING_ULPS * eps * sum(map(jnp.abs, firsts))
         moves = (jnp.abs(change) > _STEP_ROUNDING_ULPS * eps * step) & (
             open_end | (high - low > eps * high)
         )
-        return k + 1, best, slope, trial, low, high, active & (slope > tolerance) & moves
+        return (
+            k + 1,
+            best,
+            slope,
+            trial,
+            low,
+            high,
+            active & (slope > jnp.maximum(tolerance, rounding)) & moves,
+        )
 
     # Start at the full Newton step with the bracket [0, inf).
     zero = jnp.zeros_like(tolerance)
     none = zero + jnp.inf
-    state = (jnp.int32(0), zero, none, zero + 1, zero, none, jnp.ones(zero.shape, bool))
+    searched = jnp.ones(zero.shape, bool) if active is None else active
+    state = (jnp.int32(0), zero, none, zero + 1, zero, none, searched)
     return lax.while_loop(not_converged, newton, state)[1]
 
 

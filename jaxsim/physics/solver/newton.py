@@ -153,7 +153,7 @@ def _iterate(
         s.at,
     )
     # 7. Constraint force at the new point.
-    force = p.force(materialize(p.evaluate(at.r), p.smooth))
+    force = p.force(p.derivatives(at.r))
     log = s.log
     if log is not None:
         log = _record_iteration(p, settings, log, s, at, force)
@@ -182,8 +182,8 @@ def _advance(
     move = Point(v, p.inertia_times(v), Jv)
     # 4, 5. Exact line search; worlds that have converged stay where they are.
     length2, line = sum_items(v * v), p.restrict_to_line(at, move)
-    step, goes_on = exact_step(line, ls_iterations, settings, length2, -sum_items(g * v))
-    step = jnp.where(s.active, step, 0)
+    decrement2 = -sum_items(g * v)
+    step, goes_on = exact_step(line, ls_iterations, settings, length2, decrement2, s.active)
     # 6. Update x, M x and r.
     moved = jax.tree.map(lambda a, b: a + step * b, at, move)
     return s.niter + s.active.astype(s.niter.dtype), s.smooth, moved, s.active & goes_on

@@ -22,6 +22,7 @@ from jax import lax
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import sum_items
 from jaxsim.arrays.node import node
+from jaxsim.arrays.products import sum_used
 from jaxsim.enums import ConstraintType
 from jaxsim.linalg.block_diagonal import BlockDiagonal
 from jaxsim.linalg.blocked_lower import BlockedLower
@@ -43,7 +44,7 @@ from jaxsim.physics.constraint.rows import ConstraintBlocks
 from jaxsim.physics.partition import Parts, inertia_blocks, solver_blocks
 from jaxsim.physics.solver.kernel.rows import supports_block
 from jaxsim.transforms.derivative_context import prefer_loops
-from jaxsim.transforms.materialize import is_unbatched, materialize
+from jaxsim.transforms.materialize import is_unbatched
 
 
 class RowForces(NamedTuple):
@@ -97,6 +98,10 @@ class ConstraintProblem:
     def evaluate(self, r: list) -> list[CostDerivatives]:
         """Return force, cost and curvature of each block at its residual."""
         return [block.cost.at(x) for block, x in zip(self.rows.blocks, r, strict=True)]
+
+    def derivatives(self, r: list) -> list[CostDerivatives]:
+        """Return what `evaluate` does; for contacts only where it is used (`PerContact`)."""
+        return [block.derivatives(x) for block, x in zip(self.rows.blocks, r, strict=True)]
 
     def force(self, terms: list[CostDerivatives]) -> Array:
         """Compute J' f, `[nv, *W]`."""
@@ -194,7 +199,7 @@ class ConstraintProblem:
 
         # Assemble H at the residual.
         def full_hessian(r: list) -> Symmetric:
-            terms = materialize(self.evaluate(r), g)
+            terms = self.derivatives(r)
             if form is Form.SKYLINE and isinstance(start, BlockDiagonal):
                 # Writing zeros again costs less than a copy.
                 return self.hessian(terms, Skyline.of_parts(start, self.couplings))
@@ -229,10 +234,15 @@ class ConstraintProblem:
 
     def cost(self, at: "Point") -> Array:
         """Compute the cost up to a constant, `[1, *W]`: 1/2 x'Mx - x'smooth + constraint cost."""
-        terms = self.evaluate(at.r)
-        return sum_items((0.5 * at.Mx - self.smooth) * at.x) + sum(
-            sum_items(term.cost) for term in terms
-        )
+        gauss = sum_items((0.5 * at.Mx - self.smooth) * at.x)
+        contact = self.rows.contact
+        used = None if contact is None else contact.cost.used
+        terms = self.derivatives(at.r)
+        if used is None:
+            return gauss + sum(sum_items(term.cost) for term in terms)
+        *single, last = terms
+        (of_contacts,) = sum_used(lambda cost: (cost,), last.cost, 0, used)
+        return gauss + sum((sum_items(term.cost) for term in single), of_contacts)
 
     def better(self, a: "Point", b: "Point") -> "Point":
         """Return the point of smaller cost, per world."""

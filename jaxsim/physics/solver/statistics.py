@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import column, sum_items
+from jaxsim.arrays.products import values_of
 from jaxsim.enums import ConstraintState
 from jaxsim.model.data import NISLAND, NSOLVER, SolverStat
 from jaxsim.physics.collision.compact import compact_true
@@ -105,7 +106,7 @@ def improvement_and_slope(p: ConstraintProblem, before: Point, after: Point) -> 
 def _cost_change(term: Parabola | SummedLine, step: Array) -> Array:
     if isinstance(term, Parabola):
         return term.change(step)
-    return sum_items(term.rows.change(step))
+    return sum_items(values_of(term.rows).change(step))
 
 
 def _count(rows: list, islands: Islands | None) -> Array:

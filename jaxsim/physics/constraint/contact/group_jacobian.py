@@ -16,7 +16,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import unrolled_sum
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.node import node
-from jaxsim.arrays.products import chunks, gram_basis
+from jaxsim.arrays.products import PerContact, chunks, gram_basis, values_of
 from jaxsim.linalg.contact_blocks import ContactBlocks, gather_group, scatter_add_contacts
 from jaxsim.linalg.operator import AnySymmetric
 from jaxsim.transforms.materialize import is_unbatched, materialize
@@ -76,13 +76,14 @@ class GroupJacobian:
         start = jnp.zeros((size, count + -count % chunk, *self.own.shape[3:]), self.own.dtype)
         return list(chunks(put, start, self.used, (self.own, 1), (self.group, 0))[:, :count])
 
-    def transpose_times(self, f: list, nv: int) -> Array:
+    def transpose_times(self, f: list | PerContact, nv: int) -> Array:
         """Compute J' f, list of `[ncon, *W]` -> `[nv, *W]`."""
         number, k = len(self.dofs), len(self.dofs[0])
 
         # Scatter-add each slot to its group, then gather the dofs.
         def add(out: Array, _: Array | int, own: Array, f: list, group: tuple) -> Array:
             # Force of each slot, added to the vector of its group.
+            f = values_of(f)
             push = materialize(sum(own[b] * f[b][:, None] for b in range(len(f))), own[0, 0])
             for s, of_slot in enumerate(group):
                 out = scatter_add_contacts(out, push[:, s * k : (s + 1) * k], of_slot)
@@ -92,7 +93,7 @@ class GroupJacobian:
         out = chunks(add, start, self.used, (self.own, 1), (f, 0), (self.group, 0))
         return gather_static(out.reshape(number * k, *out.shape[2:]), self._group_index[:nv])
 
-    def add_gram(self, H: AnySymmetric, weight: list) -> AnySymmetric:
+    def add_gram(self, H: AnySymmetric, weight: list | PerContact) -> AnySymmetric:
         """Return H + J' W J; W of each contact as nested lists over the basis of `[ncon, *W]`."""
         # Contribution to H as blocks between groups, where H supports them.
         between = ContactBlocks(self.dofs, self.own, self.group, weight, self.used)
@@ -101,7 +102,7 @@ class GroupJacobian:
 
         # Otherwise expand chunks of rows to all dofs.
         def add(H: Any, _: Array | int, own: Array, weight: list, group: tuple) -> Any:
-            own, weight, group = materialize((own, weight, group), own[0, 0])
+            own, weight, group = materialize((own, values_of(weight), group), own[0, 0])
             part = replace(self, own=own, group=group, used=None)
             return gram_basis(H, materialize(part.basis, own[0, 0]), weight)
 
