@@ -50,8 +50,23 @@ jax.config.update("jax_platforms", "cpu")
 gc.set_threshold(100_000, 20, 10)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files of long tests: at the end one core would wait for another's."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what the marker `short` leaves out as slow; begin with files of long tests.
+
+    At the end of a run one core would wait for another's long file.
+    """
+    chosen: dict[tuple[str, ...], set[str]] = {}
+    for item in items:
+        marker, call = item.get_closest_marker("short"), getattr(item, "callspec", None)
+        if marker is not None and call is not None:
+            chosen.setdefault((item.nodeid.partition("[")[0], *marker.args), set()).add(call.id)
+            if call.id not in marker.args:
+                item.add_marker(pytest.mark.slow)
+    if not any("::" in arg for arg in config.args):
+        for (test, *names), found in chosen.items():
+            if unknown := set(names) - found:
+                raise pytest.UsageError(f"{test}: short names no parameter {sorted(unknown)}")
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
