@@ -42,7 +42,9 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_compilation_cache_dir", str(CACHE))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+# Small programs too: most are operations of arrays of shapes that many files have, and to read one
+# takes half of the time of compiling it.
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_platforms", "cpu")
 
 # Tracing makes millions of objects that live: to look through all of them again and again took a
