@@ -29,14 +29,14 @@ STEP = 1e-6  # of finite differences
 
 
 @cache
-def oracle(box: str = KINDS["box"]) -> mujoco.MjModel:
+def oracle(box: str = KINDS["box"], kinds: tuple[str, ...] = tuple(KINDS)) -> mujoco.MjModel:
     """A plane, and two free bodies for each kind, whose geoms are off their origins."""
-    kinds = KINDS | {"box": box}
+    shapes = KINDS | {"box": box}
     bodies = "".join(
         f'<body><freejoint/><geom name="{kind}{n}" {shape} pos=".05 .1 -.02" euler="10 20 30"/>'
         "</body>"
         for n in (1, 2)
-        for kind, shape in kinds.items()
+        for kind, shape in ((kind, shapes[kind]) for kind in kinds)
     )
     # as exact as the oracle can be: its default stops at 1e-6
     return mujoco.MjModel.from_xml_string(
@@ -116,6 +116,34 @@ def found() -> np.ndarray:
     return np.asarray(many(put_model(oracle()), qpos, a, b, DISTMAX))
 
 
+def test_a_few_kinds_equal_the_oracle():
+    """A formula, a search and a mesh, by numbers that are traced."""
+    kinds = ("sphere", "box", "mesh")
+    mj, rng = oracle(kinds=kinds), np.random.default_rng(3)
+    pairs = [
+        [mj.geom(f"{kind}{n}").id for kind, n in ((a, 1), (b, 2))] for a in kinds for b in kinds
+    ]
+    qpos = np.array([random_qpos(mj, rng, (0.15, 0.3, 0.6)[k % 3]) for k in range(45)])
+    a, b = np.array(pairs * 5).T
+    m = put_model(mj)
+    mine = np.asarray(many(m, qpos, a, b, DISTMAX))
+    expected = [measured(mj, *row, DISTMAX) for row in zip(qpos, a, b, strict=True)]
+    np.testing.assert_allclose(mine[:, 0], np.array(expected)[:, 0], **CONTACT)
+    np.testing.assert_allclose(mine, expected, rtol=0, atol=1e-6)
+    near = mine[:, 0] < 0
+    assert 5 < near.sum() < 40
+    # the segment has the length of the distance, and goes from the first geom to the second
+    length = np.linalg.norm(mine[:, 4:] - mine[:, 1:4], axis=1)
+    np.testing.assert_allclose(length, np.abs(mine[:, 0]), **ROUNDING)
+    back = np.asarray(many(m, qpos, b, a, DISTMAX))[:, [0, 4, 5, 6, 1, 2, 3]]
+    np.testing.assert_allclose(back, mine, rtol=0, atol=1e-5)
+    # beyond the limit there is none
+    limited = np.asarray(many(m, qpos, a, b, 0.0))
+    np.testing.assert_allclose(limited[near], mine[near], rtol=0, atol=1e-6)
+    assert not limited[~near].any()
+
+
+@pytest.mark.slow
 def test_distances_equal_the_oracle():
     """All kinds, in both orders; separate and inside each other."""
     _, a, b, expected = drawn()
@@ -144,6 +172,7 @@ def is_flat(mj, geom1: int, geom2: int) -> bool:
     return "PLANE" in kinds or not kinds & {"ELLIPSOID", "CYLINDER"}
 
 
+@pytest.mark.slow
 def test_the_segment_has_the_length_of_the_distance():
     mine = found()
     near = mine[:, 0] < DISTMAX
@@ -152,6 +181,7 @@ def test_the_segment_has_the_length_of_the_distance():
     assert not mine[~near, 1:].any()
 
 
+@pytest.mark.slow
 def test_order_is_that_asked():
     """Geoms exchanged, the points are; polyhedra and round shapes alike."""
     qpos, a, b, _ = drawn()
@@ -164,6 +194,7 @@ def test_order_is_that_asked():
     assert (off.max(axis=1) < 1e-5).mean() > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distmax", [-0.05, 0.0, 0.3])
 def test_beyond_the_limit(distmax):
     """The limit, and zeros; also where shapes are inside each other by less."""
@@ -177,6 +208,7 @@ def test_beyond_the_limit(distmax):
     assert not mine[~near, 1:].any()
 
 
+@pytest.mark.slow
 def test_one_world_is_as_many():
     """Also with names, and geoms that are known when the program is made."""
     mj = oracle()

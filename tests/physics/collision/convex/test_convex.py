@@ -25,6 +25,7 @@ from jaxsim.physics.collision.convex.solid import convex_assets
 from jaxsim.physics.collision.shape import PlacedGeoms
 
 CLOSE = 3e-5  # of curved shapes that just touch, where the search is ill-conditioned: 1e-4 of size
+FAR = 5.0  # more than any two shapes are apart
 REACH = 0.02  # how far contacts are found; the margin of the oracle's geoms together
 SHAPES = {
     "ball": 'type="sphere" size=".15"',
@@ -137,17 +138,31 @@ def _assets():
 
 
 @functools.cache
-def _collide(points: bool = True):
+def _collide():
     given = _assets()
-    if not points:
-        given = dataclasses.replace(given, patches=False)
     return jax.jit(
         lambda a, b, reach: convex_convex(a, b, given, reach), compiler_options=OPTIMIZED
     )
 
 
-def _run(a, b, reach=REACH, points=True):
-    return _collide(points)(a, b, jnp.full(a.pos.x.shape, reach, a.pos.x.dtype))
+def _run(a, b):
+    return _collide()(a, b, jnp.full(a.pos.x.shape, REACH, a.pos.x.dtype))
+
+
+class Deepest(NamedTuple):
+    """The deepest contact of each pair: its distance, position and normal."""
+
+    dist: np.ndarray
+    pos: Vec
+    normal: Vec
+
+
+def _deepest(a, b) -> Deepest:
+    """Found by the program that also computes derivatives, at no displacement."""
+    still = jnp.zeros((6, a.pos.x.shape[0]))
+    numbers, _ = _outputs(points=False, far=FAR)(still, still, a, b)
+    dist, *rest = numbers.reshape(7, -1, numbers.shape[-1])[:, 0]
+    return Deepest(np.asarray(dist), Vec(*rest[:3]), Vec(*rest[3:]))
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +172,7 @@ def random():
 
 def test_the_distance_equals_that_of_mujoco(random):
     """Apart it is exact; inside it is where the oracle's own search of the depth is exact, too."""
-    touch = _run(random.a, random.b, reach=5.0, points=False)
-    difference = np.asarray(touch.dist[0]) - random.dist
+    difference = _deepest(random.a, random.b).dist - random.dist
     apart = random.dist > 0
     assert 50 < apart.sum() < len(apart) - 50
     assert np.abs(difference[apart]).max() < 1e-6
@@ -169,7 +183,8 @@ def test_the_distance_equals_that_of_mujoco(random):
     assert np.mean(np.abs(difference[~apart & smooth]) < 1e-6) > 0.94
 
 
-@pytest.mark.parametrize("aligned", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("aligned", [False, True])
 def test_contacts_equal_the_oracle(aligned):
     """Number and distances; benchmarks/collision_sweep.py measures the differences in detail."""
     poses = _draw(2, 12, aligned)
@@ -186,23 +201,22 @@ def test_contacts_equal_the_oracle(aligned):
 
 def test_moving_by_the_depth_parts_the_shapes(random):
     """Moved along the normal by its distance, either way, the second shape just touches."""
-    touch = _run(random.a, random.b, reach=5.0, points=False)
-    normal = touch.normal[0]
-    moved = random.b._replace(pos=random.b.pos - normal.scale(touch.dist[0]))
-    again = np.asarray(_run(random.a, moved, reach=5.0, points=False).dist[0])
+    touch = _deepest(random.a, random.b)
+    moved = random.b._replace(pos=random.b.pos - touch.normal.scale(touch.dist))
+    again = _deepest(random.a, moved).dist
     assert np.abs(again).max() < CLOSE
     assert np.mean(np.abs(again) < 1e-9) > 0.95
 
 
 def test_the_point_is_midway_between_the_surfaces(random):
     """Half the distance along the normal lead from the point to both surfaces."""
-    touch = _run(random.a, random.b, reach=5.0, points=False)
-    half = touch.normal[0].scale(0.5 * touch.dist[0])
+    touch = _deepest(random.a, random.b)
+    half = touch.normal.scale(0.5 * touch.dist)
     zero = jnp.zeros_like(random.a.size.x)
     # a point is a sphere without size; as the second shape its number is that of the ball
-    for shape, at in ((random.a, touch.pos[0] - half), (random.b, touch.pos[0] + half)):
+    for shape, at in ((random.a, touch.pos - half), (random.b, touch.pos + half)):
         point = PlacedGeoms(at, shape.rot, Vec(zero, zero, zero), jnp.zeros_like(shape.id))
-        gap = np.asarray(_run(point, shape, reach=5.0, points=False).dist[0])
+        gap = _deepest(point, shape).dist
         round_ = np.asarray(shape.id) == 0
         assert np.mean(np.abs(gap[~round_]) < CLOSE) > 0.98
 
@@ -214,7 +228,7 @@ def _moved(b, x):
 
 @functools.cache
 def _outputs(points: bool, far: float):
-    """Distances, positions and normals of moved shapes, `[7 k, n]`, and their derivative."""
+    """Distances, positions and normals of moved shapes, `[7 k, n]`, and derivatives along a way."""
     given = dataclasses.replace(_assets(), patches=points)
 
     def out(x, a, b):
@@ -222,15 +236,12 @@ def _outputs(points: bool, far: float):
         parts = [t.dist, *t.pos.parts, *t.normal.parts]  # where there is no contact they are free
         return jnp.concatenate([jnp.where(t.dist < NO_CONTACT_DISTANCE, p, 0) for p in parts])
 
-    def slope(x, way, a, b):
-        return jax.jvp(lambda x: out(x, a, b), (x,), (way,))[1]
-
-    return jax.jit(out), jax.jit(slope)
+    return jax.jit(lambda x, way, a, b: jax.jvp(lambda x: out(x, a, b), (x,), (way,)))
 
 
 def test_derivatives_equal_differences(random):
     """Derivatives of distance, position and normal, where differences of two step sizes agree."""
-    exact, fine, smooth = _slopes(random, points=False, far=5.0)
+    exact, fine, smooth = _slopes(random, points=False, far=FAR)
     assert smooth.mean() > 0.7
     assert np.mean(np.abs(exact - fine)[0, smooth] < 1e-5) > 0.99
     off = np.abs(exact - fine)[:, smooth].max(axis=0)
@@ -250,13 +261,16 @@ def test_derivatives_of_flat_contacts_equal_differences():
 
 def _slopes(poses: Poses, points: bool, far: float):
     """Derivatives and differences along random ways, `[.., n]`, and where those are smooth."""
-    out, slope = _outputs(points, far)
-    n = len(poses.dist)
-    way = jnp.asarray(np.random.default_rng(0).normal(size=(6, n)))
-    exact = np.asarray(slope(jnp.zeros((6, n)), way, poses.a, poses.b))
+    both = _outputs(points, far)
+    way = jnp.asarray(np.random.default_rng(0).normal(size=(6, len(poses.dist))))
+
+    def at(step):
+        return [np.asarray(x) for x in both(step * way, way, poses.a, poses.b)]
+
+    _, exact = at(0.0)
 
     def differences(step):
-        ahead, behind = (np.asarray(out(s * step * way, poses.a, poses.b)) for s in (1, -1))
+        (ahead, _), (behind, _) = at(step), at(-step)
         return (ahead - behind) / (2 * step)
 
     coarse, fine = differences(2e-5), differences(1e-5)
