@@ -91,13 +91,12 @@ def test_the_gradient_of_a_rollout_through_contacts_is_that_of_differences():
     d = jaxsim.make_data(m)
 
     @jax.jit
+    @jax.value_and_grad
     def end(x):
         return jaxsim.rollout(m, d.replace(qvel=d.qvel.at[0].set(x)), 3)[0].qpos[0]
 
-    slope = jax.jit(jax.grad(end))(0.3)
-    np.testing.assert_allclose(
-        slope, (end(0.3 + 1e-6) - end(0.3 - 1e-6)) / 2e-6, **ROUGH_DIFFERENCE
-    )
+    (below, _), (_, slope), (above, _) = (end(0.3 + h) for h in (-1e-6, 0.0, 1e-6))
+    np.testing.assert_allclose(slope, (above - below) / 2e-6, **ROUGH_DIFFERENCE)
 
 
 def test_an_environment_runs_many_worlds():
