@@ -30,7 +30,7 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache" / "jax"
 BY_KERNELS = PLATFORMS["cpu"]
 
 # Half of the time of these tests would be XLA's: it optimizes programs that run a few times.
-# TEST_OPTIMIZED=1, which `make test-all` sets, compiles as users do; so do most tests of the narrow
+# TEST_OPTIMIZED=1, which `make test-all` sets, compiles as users do; so do some tests of the narrow
 # phase, whose decisions must not depend on how a program is compiled.
 FAST = " ".join(f"--{name}={value}".lower() for name, value in FAST_COMPILE_OPTIONS.items())
 OPTIMIZED = bool(os.environ.get("TEST_OPTIMIZED"))

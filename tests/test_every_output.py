@@ -371,6 +371,7 @@ def _alike(some, every) -> tuple:
     return tuple([getattr(record, name) for name in names] for record in (some, every))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kept",
     [

@@ -7,6 +7,7 @@ import doctest
 import importlib
 import re
 import runpy
+from collections.abc import Iterable
 from pathlib import Path
 
 import jax
@@ -33,7 +34,22 @@ def modules() -> list[str]:
     return [".".join(p.relative_to(ROOT).with_suffix("").parts) for p in paths]
 
 
-@pytest.mark.parametrize("name", modules())
+# whose examples compile for long; what they show is tested with their module
+LONG = {
+    *("jaxsim.control.multishooting", "jaxsim.control.iterative_lqr"),
+    *("jaxsim.control.linearization", "jaxsim.functions.set_inertia"),
+    *("jaxsim.derivative.inverse_dynamics", "jaxsim.derivative.step_derivative"),
+    *("jaxsim.envs.vector", "jaxsim.batch.devices"),
+}
+
+
+def slow_if_long(names: Iterable[str], long: set[str]) -> list:
+    """Parameters of a test, of which those that take long are slow."""
+    assert long <= set(names)
+    return [pytest.param(n, marks=pytest.mark.slow) if n in long else n for n in names]
+
+
+@pytest.mark.parametrize("name", slow_if_long(modules(), LONG))
 def test_the_examples_of_a_module(name):
     module = importlib.import_module(name)
     m = jaxsim.load_model(PENDULUM)
@@ -52,6 +68,7 @@ def test_the_functions_that_are_used_most_have_an_example():
         assert ">>> " in (getattr(jaxsim, name).__doc__ or ""), name
 
 
+@pytest.mark.slow
 def test_the_python_of_the_page_on_troubleshooting():
     names: dict = {}
     text = (ROOT / "docs/troubleshooting.md").read_text()
@@ -61,6 +78,7 @@ def test_the_python_of_the_page_on_troubleshooting():
     assert names["first"] is None
 
 
+@pytest.mark.slow
 def test_the_python_of_the_page_on_extensions():
     names: dict = {}
     text = (ROOT / "docs/extend.md").read_text()
@@ -92,7 +110,7 @@ def test_every_example_of_an_extension_is_shown():
     assert all(f"examples/extend/{name}.py" in page for name in files)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", slow_if_long(SHOWN, {"motor_network", "shape"}))
 def test_the_example_of_an_extension(name, capsys):
     before = set(registered_plugins())
     try:

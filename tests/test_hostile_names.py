@@ -150,6 +150,7 @@ def test_a_table_of_recordings_keeps_its_header(name, tmp_path):
     assert read_series(path).values.shape == (3, 2)
 
 
+@pytest.mark.short("frame", "prototype", "lines", "formula", "direction")
 @every_name
 def test_curves_are_drawn(plain, name, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
@@ -171,6 +172,7 @@ def fitted(plain):
     return fit(plain, {"sensor:N/offset": linear()}, [data], starts=1, iterations=2)
 
 
+@pytest.mark.short("frame", "prototype", "lines", "formula", "direction")
 @every_name
 def test_a_report_is_written(fitted, name, monkeypatch):
     pytest.importorskip("matplotlib", reason="the extra identify is not installed")
@@ -201,6 +203,7 @@ def test_a_picture_that_fails_loses_no_report(fitted, monkeypatch):
     assert page.count("<svg") == 1
 
 
+@pytest.mark.short("frame", "markdown", "lines", "formula", "direction")
 @every_name
 def test_a_page_shows_it_as_text(plain, name):
     pytest.importorskip("viser", reason="the extra view is not installed")

@@ -95,6 +95,7 @@ def traced(m):
     return jax.jit(jax.vmap(jaxsim.step, (None, 0))).trace(m, d)
 
 
+@pytest.mark.short("humanoid", "cartpole")
 @pytest.mark.parametrize("name", SIZES)
 def test_the_program_of_a_step_has_not_grown(name):
     report = program_report(jaxsim.load_model(CONFIGS / f"{name}.xml"), WORLDS, lower=True)
@@ -109,12 +110,14 @@ def test_the_program_of_a_step_has_not_grown(name):
         assert all(name in str(report) for name in forms)
 
 
+@pytest.mark.slow
 def test_fusion_does_not_multiply_the_program():
     program = traced(jaxsim.load_model(CONFIGS / "cartpole.xml"))
     optimized = count_instructions(program.lower().compile().as_text())
     assert optimized < MOST_PER_EQUATION * count_equations(program.jaxpr.jaxpr)
 
 
+@pytest.mark.slow
 def test_the_program_does_not_grow_with_equal_things():
     def robots(n: int) -> str:
         robot = """<body pos="{} 0 .5"><freejoint/><geom size=".1"/><body pos=".2 0 0">

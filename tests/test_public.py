@@ -91,7 +91,9 @@ CARRYING = [
 
 
 @pytest.mark.parametrize(("space", "name"), CARRYING)
-@pytest.mark.parametrize("model", [BALL, ARM], ids=["ball", "arm"])
+@pytest.mark.parametrize(
+    "model", [pytest.param(BALL, id="ball", marks=pytest.mark.slow), pytest.param(ARM, id="arm")]
+)
 def test_message_about_missing_fields_gives_a_call_that_works(model, space, name):
     """Evaluate `make_data(m, keep=[...])` of the message, and call the function with the result."""
     m, function = jaxsim.load_model(model), getattr(SPACES[space], name)

@@ -374,7 +374,11 @@ def takes_several(name: str) -> bool:
 
 
 CASES = [
-    (name, bool(worlds) and takes_several(name), worlds)
+    # of many worlds the function of one is traced, too
+    pytest.param(
+        *(name, bool(worlds) and takes_several(name), worlds),
+        marks=() if worlds else pytest.mark.slow,
+    )
     for name in SHAPED
     if name not in ON_HOST
     for worlds in (0, WORLDS)

@@ -114,6 +114,7 @@ def each_order():
     ]
 
 
+@pytest.mark.short("grad jit vmap")
 @pytest.mark.parametrize("order", each_order())
 def test_derivatives_of_rollouts_in_every_order(order):
     np.testing.assert_allclose(ORDERS[order](by_rollout), expected(by_rollout), **EQUAL)
@@ -136,6 +137,7 @@ def test_second_derivatives_of_many_worlds(order):
     np.testing.assert_allclose(found, differences, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_states_of_many_worlds_keep_their_axis_under_a_derivative():
     """Counters and poses too: all results have all worlds, whatever the batched input reaches."""
     m, d = model()

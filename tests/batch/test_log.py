@@ -56,6 +56,7 @@ def test_worlds_and_times_under_vmap_and_scan(m):
     np.testing.assert_allclose(run(lambda _: None, m, d, ctrl).qpos, expected.qpos, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_batches_of_batches_count_as_one(m):
     one = jaxsim.make_data(m)
     d = jax.tree.map(lambda a: jnp.broadcast_to(a, (2, 3, *a.shape)), one)
@@ -89,6 +90,7 @@ def test_gradients_pass(m):
     assert found[0] != 0
 
 
+@pytest.mark.slow
 def test_handler_is_not_called_without_warnings(m):
     d = jaxsim.make_data(m)
     assert told_of(lambda h: jax.jit(jaxsim.log_warnings(jaxsim.step, h))(m, d)) == []

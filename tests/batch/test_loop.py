@@ -51,6 +51,7 @@ def test_control_loop_equals_mujoco(keep):
     assert all(a is b for a, b in zip(arrays, jax.tree.leaves(loop.data), strict=True))
 
 
+@pytest.mark.slow
 def test_every_array_is_that_of_a_step():
     """And no other state of the caller is touched."""
     m = jaxsim.load_model(MODEL)

@@ -68,6 +68,7 @@ def test_a_rollout_is_one_step_after_the_other(m, d, ctrl, motion):
     np.testing.assert_allclose(records["time"], 0.01 * np.arange(1, 13), **SAME)
 
 
+@pytest.mark.slow
 def test_without_controls_those_of_the_data_stay(m, d):
     held = d.replace(ctrl=jnp.ones(m.nu))
     same = jnp.ones((5, m.nu))
@@ -130,6 +131,7 @@ def test_states_that_are_not_kept_change_nothing(m, d, ctrl):
     np.testing.assert_allclose(a.qpos, b.qpos, **ROUNDING)
 
 
+@pytest.mark.slow
 def test_parts_that_divide_the_steps_have_the_step_once(m, d):
     def scans(steps, remat):
         text = str(jax.make_jaxpr(lambda d: rollout(m, d, steps, record=["qpos"], remat=remat))(d))
@@ -170,6 +172,7 @@ class Same:
         return rows[i][None] * jnp.array([[1.0], [1.0], [-1.0]])
 
 
+@pytest.mark.short("5")
 @pytest.mark.parametrize("size", [5, 12])
 def test_chunks_are_the_same_motion(m, d, motion, size):
     program = BatchProgram(m, replicate(d, 3), Same(), size=size, record=("qpos",))

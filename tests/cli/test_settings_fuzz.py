@@ -283,6 +283,7 @@ def settings_of(form, prefix=""):
 NAMED = {"parameters": '"joint:*/damping"', "signals": "q1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("share", [0.05, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_every_setting_at_its_ends(name, share, readers, tmp_path):

@@ -77,6 +77,7 @@ def answer(capsys, *args) -> tuple[int, str, str]:
     return code, out, err
 
 
+@pytest.mark.slow
 def test_a_model_is_shown(capsys, arm, page):
     code, out, _ = answer(capsys, "view", arm, "--port", "0")
     assert code == 0

@@ -81,6 +81,7 @@ def test_a_model_with_everything_damaged(seed, changes):
     _compile_or_refuse(_damaged(seed, changes))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @_few(60)
 @given(_element(ROOT))

@@ -95,7 +95,7 @@ def test_attributes(attrs):
         f'<geom type="sdf" mesh="m">{SMALL}{plugin("mujoco.sdf.gear")}</geom>',
     ],
 )
-@pytest.mark.parametrize("fit", ["false", "true"])
+@pytest.mark.parametrize("fit", [pytest.param("false", marks=pytest.mark.slow), "true"])
 def test_geoms(inside, fit):
     compiler = f'<compiler fitaabb="{fit}" inertiafromgeom="true"/>'
     assert_agrees(

@@ -57,6 +57,7 @@ def d(m):
     return make_data(m)
 
 
+@pytest.mark.short("None")
 @pytest.mark.parametrize("solver", [None, optimistix.LevenbergMarquardt(rtol=1e-12, atol=1e-12)])
 def test_a_reachable_pose_is_found(m, d, solver):
     quat = np.array([0.9, 0.2, -0.3, 0.1])
@@ -73,6 +74,7 @@ def test_a_reachable_pose_is_found(m, d, solver):
     np.testing.assert_allclose(at.site_xpos[0], there.site_xpos[0], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_an_orientation_is_found(m, d):
     goal = jax.jit(kinematics)(m, d.replace(qpos=jnp.array([0.5, 0.5, 0.5, -0.5, 0.4])))
     w, x, y, z = goal.xquat[2]
@@ -88,6 +90,7 @@ def test_an_orientation_is_found(m, d):
     np.testing.assert_allclose(np.abs(at.xquat[2] @ goal.xquat[2]), 1, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_limits_of_joints_hold_and_what_is_out_of_reach_is_approached(m, d):
     """Fully stretched towards a far point, and as far folded as the elbow goes to a near one."""
 
@@ -153,6 +156,7 @@ def test_arguments_that_do_not_fit(m, d):
         computed_torque(m, d, jnp.ones(5))
 
 
+@pytest.mark.slow
 def test_a_world_need_not_carry_results(m):
     """A world without results gets abstract values for what is read: traced, not run."""
     d = make_data(m, keep=())

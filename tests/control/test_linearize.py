@@ -137,6 +137,7 @@ def test_derivative_of_runge_kutta_equals_differences_of_mujocos_step():
         np.testing.assert_allclose(np.hstack([A, B])[:, k], expected, **DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_vmap_equals_a_loop_over_states():
     m = load_model(CASES["euler"])
     d = states(m, 3)
@@ -155,6 +156,7 @@ def test_a_control_outside_of_its_limits_moves_nothing():
     assert B[:, 1].any()
 
 
+@pytest.mark.slow
 def test_vmap_over_the_controls_of_a_trajectory():
     m = load_model(CASES["euler"])
     d = make_data(m)

@@ -53,6 +53,7 @@ def value(world, text, target=None):
     return np.asarray(found.target_error(read, np.zeros(read.size) if target is None else target))
 
 
+@pytest.mark.slow
 def test_what_costs_read(world):
     _, d = world
     np.testing.assert_allclose(value(world, "ctrl"), [3, 4])

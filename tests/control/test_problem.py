@@ -107,6 +107,7 @@ def test_limits_are_those_of_model_and_problem():
     np.testing.assert_array_equal(upper, [0.5, 0.5])
 
 
+@pytest.mark.slow
 def test_weights_are_traced(problem):
     m = load_model(XML.format(integrator="Euler"))
     d = make_data(m)

@@ -67,6 +67,7 @@ def loop(m, planner, d, running, number):
 QUICK = ("ilqr", "mppi")
 
 
+@pytest.mark.short("mppi")
 @pytest.mark.parametrize(
     "method", [m if m in QUICK else pytest.param(m, marks=pytest.mark.slow) for m in HOW]
 )
@@ -115,6 +116,7 @@ def short(m):
     return receding(m, Problem([Term("home", home)]), steps=3, iterations=1)
 
 
+@pytest.mark.slow
 def test_a_planner_is_a_function_for_jit(d, short):
     running = short.start(d)
     fast = jax.jit(short)
@@ -146,6 +148,7 @@ PENDULUM = """
 """
 
 
+@pytest.mark.slow
 def test_a_hanging_pole_swings_up_from_a_guess():
     m = load_model(PENDULUM)
     d = make_data(m)

@@ -126,6 +126,7 @@ def test_a_ball_stands_on_the_floor():
     np.testing.assert_allclose(settled.qpos, found.d.qpos, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_weights_that_do_not_fit():
     m = load_model(CARTPOLE)
     with pytest.raises(ValueError, match=r"lqr: Q: expected a number, shape \(4,\) or \(4, 4\), g"):

@@ -84,6 +84,7 @@ def test_sampling_comes_near_the_least_cost(m, d, problem, least, name):
     assert plan(start, jax.random.key(1)).cost != found.cost
 
 
+@pytest.mark.slow
 def test_motions_are_evaluated_each_alone(m, d, problem):
     ctrl = jnp.asarray(np.random.default_rng(0).uniform(-3, 3, (5, 8, 1)))
     many = jax.jit(motion_costs)(m, d, ctrl, problem)
@@ -92,6 +93,7 @@ def test_motions_are_evaluated_each_alone(m, d, problem):
         np.testing.assert_allclose(many[k], one(m, d, ctrl[k], problem), **ROUNDING)
 
 
+@pytest.mark.short("cem")
 @pytest.mark.parametrize("name", METHODS)
 def test_diverged_samples_have_zero_weight(m, d, problem, name):
     wild = d.replace(qvel=d.qvel + 1e11)

@@ -76,6 +76,7 @@ def test_exact(integrator):
             np.testing.assert_allclose(a[k], b, **ROUGH_DIFFERENCE, err_msg=f"{name} {k}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centered", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_differences(centered):
     """The finite differences are those of MuJoCo, up to rounding divided by eps."""
@@ -94,6 +95,7 @@ def test_a_control_at_its_limit_and_beyond():
     assert np.any(B[0, :, 2])
 
 
+@pytest.mark.slow
 def test_without_sensors_and_in_single_precision():
     _, _, m, worlds = model("Euler")
     d = single(world(worlds, 0))

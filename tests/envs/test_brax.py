@@ -47,6 +47,7 @@ def test_episodes_under_the_wrappers_of_brax(env):
     np.testing.assert_array_equal(state.obs, first)  # Brax begins each world where it began
 
 
+@pytest.mark.slow
 def test_models_that_differ(env):
     """`randomize` is what Brax calls a randomization function."""
     from brax.envs.wrappers import training
@@ -167,6 +168,7 @@ def test_apg_learns(env, replicated):
     assert curve[-1] > 0.8 * 50
 
 
+@pytest.mark.slow
 def test_actions_that_are_not_right(env):
     from jaxsim.envs.brax import BraxEnv
 

@@ -65,6 +65,7 @@ def swing(sys, backend: str):
     return Swing()
 
 
+@pytest.mark.slow
 def test_environments_of_brax_run_on_jaxsim(pipeline):
     from brax.io import mjcf
 

@@ -165,6 +165,7 @@ def test_wrong_arguments_are_told_with_a_remedy(case):
         call()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [

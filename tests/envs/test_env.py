@@ -132,6 +132,7 @@ def test_episodes_equal_a_loop_of_the_engine(mode, bare):
     assert episodes >= 3
 
 
+@pytest.mark.slow
 def test_new_episodes_differ_and_do_not_depend_on_when_others_end():
     """Each world draws from its own key: the others' ends do not matter."""
     worlds = VectorEnv(ENV, length=LENGTH)
@@ -144,6 +145,7 @@ def test_new_episodes_differ_and_do_not_depend_on_when_others_end():
     assert len(starts) >= 3
 
 
+@pytest.mark.slow
 def test_without_a_reset_a_world_goes_on():
     states = _run(VectorEnv(ENV, length=LENGTH, autoreset=None))
     assert int(states[-1].info["steps"][0]) == len(ACTIONS)
@@ -160,6 +162,7 @@ def test_selected_worlds_are_reset():
     assert float(new.data.time[1]) == 0
 
 
+@pytest.mark.slow
 def test_a_world_that_blows_up_is_done_and_earns_nothing():
     """The engine puts it back in silence; its neighbor goes on, with a derivative."""
 
@@ -211,6 +214,7 @@ def test_an_action_that_is_not_finite_counts_as_zero(mode):
     assert float(slope[0, 0]) != 0
 
 
+@pytest.mark.slow
 def test_a_reset_needs_no_dynamics_for_what_is_seen_of_the_state():
     """Its program is a small part of that of a step."""
     env = Env(M)
@@ -220,6 +224,7 @@ def test_a_reset_needs_no_dynamics_for_what_is_seen_of_the_state():
     assert reset < 0.3 * step
 
 
+@pytest.mark.slow
 def test_models_that_differ():
     """Each world is that of a model with its numbers; what follows from them does follow."""
 
@@ -316,6 +321,7 @@ def test_current_results_cost_what_is_read_of_them():
     assert size(Pose(M)) < size(Pose(M, current=True)) < 1.2 * size(Pose(M))
 
 
+@pytest.mark.slow
 @each_mode
 def test_a_long_start_gives_the_same_episodes(mode):
     class Long(Balance):

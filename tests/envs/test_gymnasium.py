@@ -122,6 +122,7 @@ def test_a_missing_package_is_named(module, package, extra, monkeypatch):
     assert extra in project["optional-dependencies"]
 
 
+@pytest.mark.slow
 def test_a_world_is_drawn_as_the_renderer_draws_it(env):
     """Frames show the pose after the last action; many worlds give one each."""
     one = GymnasiumEnv(env, length=LENGTH, render_mode="rgb_array", width=24, height=16)
@@ -207,6 +208,7 @@ assert "jaxsim" in sys.modules
 """
 
 
+@pytest.mark.short("import jaxsim_gymnasium")
 @pytest.mark.parametrize(
     "registers",
     [

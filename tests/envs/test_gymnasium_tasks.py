@@ -53,6 +53,7 @@ ENDS = {
 }
 
 
+@pytest.mark.short("InvertedPendulum-v5")
 @pytest.mark.parametrize("name", with_slow(NAMES, DEAR + SIMILAR))
 def test_episodes_are_those_of_gymnasium(name):
     env, reset, act = robot([name])

@@ -48,6 +48,7 @@ def assert_same_state(got, expected):
             np.testing.assert_allclose(a, b, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mode",
     [

@@ -78,6 +78,7 @@ def test_friction_that_is_drawn_from_zero_is_that_of_a_loop_of_models(m, change)
     compare(run(models, axes), models)
 
 
+@pytest.mark.short("True")
 @pytest.mark.parametrize("every_episode", [False, True])
 def test_worlds_of_a_training_feel_friction_that_is_drawn_from_zero(m, tmp_path, every_episode):
     file = tmp_path / "t.toml"

@@ -72,6 +72,7 @@ SHAPES = """<mujoco><asset>
 GEOM = '<geom type="mesh" mesh="{}"/>'
 
 
+@pytest.mark.slow
 def test_meshes_that_differ_between_worlds():
     """All in one body; each world masks all but one, and has the mass of that one."""
     m = jaxsim.load_model(SHAPES.format(GEOM.format("a") + GEOM.format("b")))

@@ -83,6 +83,7 @@ def test_random_actions_do_no_harm(names, robots):
     assert not d.warning.any()
 
 
+@pytest.mark.slow
 @each_robot
 def test_many_worlds_are_as_one(names, robots):
     tasks, one, act = robots(names)
@@ -246,6 +247,7 @@ def idle(env):
     return lambda k, d: np.zeros((WORLDS, env.action_size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["quadruped_velocity", pytest.param("quadruped_rough", marks=pytest.mark.slow)],
@@ -275,6 +277,7 @@ def moved(start, end):
     return np.stack([along, across, turned], axis=1)
 
 
+@pytest.mark.slow
 def test_the_trot_earns_more_than_standing(robots):
     """Two seconds, told to go forward; what stands is paid for not turning, at most."""
     name = "quadruped_velocity"

@@ -11,6 +11,7 @@ import pytest
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "envs.md"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*Box.*")
 def test_the_python_of_the_page():
     names: dict = {}

@@ -126,6 +126,7 @@ def test_a_rotation_turns_by_no_more_than_its_range(m):
     assert (turned < 0.1 * np.sqrt(3)).all()
 
 
+@pytest.mark.slow
 def test_options_have_one_factor_and_derived_constants_follow(m):
     models, axes = randomize(m, KEYS, {"opt.gravity": (0.5, 1), "body:leg/mass": (1, 2)})
     np.testing.assert_allclose(one_factor(np.asarray(models.opt.gravity)[:, 2:] / -9.81) <= 1, True)
@@ -142,6 +143,7 @@ SERVO = """<mujoco><option timestep=".01" gravity="0 0 0"/><worldbody><body>
 <actuator><position name="hip" joint="hip" kp="20" kv="3"/></actuator></mujoco>"""
 
 
+@pytest.mark.slow
 def test_a_servo_comes_to_rest_where_it_is_told():
     """Whatever its gain: without gravity the control is the angle."""
     m = jaxsim.load_model(SERVO)
@@ -242,6 +244,7 @@ class Seen(Env):
 RANGES = {"body:torso/mass": (0.5, 1.5), "actuator:hip/kp": (0.5, 1.5)}
 
 
+@pytest.mark.short("next")
 @pytest.mark.parametrize("mode", ["next", pytest.param("same", marks=pytest.mark.slow), None])
 def test_each_episode_may_draw_its_model(m, mode):
     """New numbers when an episode begins, the same within it, and the physics is theirs."""

@@ -96,6 +96,7 @@ def flat(observation):
     return np.concatenate([np.ravel(x) for x in observation.values()])
 
 
+@pytest.mark.short("pendulum_swingup")
 @pytest.mark.parametrize("names", PARAMETERS)
 def test_episodes_are_those_of_the_suite(names, suite):
     tasks, reset, act = robot(names)

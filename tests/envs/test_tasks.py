@@ -43,6 +43,7 @@ def cartpole():
     return env, jax.jit(worlds.reset), jax.jit(worlds.step)
 
 
+@pytest.mark.slow
 def test_a_pole_that_stands_still_is_paid_in_full(cartpole):
     env, reset, step = cartpole
     state = reset(jax.random.split(jax.random.key(0), 4))
@@ -62,6 +63,7 @@ def test_a_pole_that_stands_still_is_paid_in_full(cartpole):
     assert env.action_range()[1].tolist() == [1.0]
 
 
+@pytest.mark.slow
 def test_the_page_lists_all_tasks():
     page = Path(__file__).resolve().parents[2] / "docs" / "envs.md"
     rows = re.findall(

@@ -93,6 +93,7 @@ def test_at_command_zero_it_stands_and_does_not_step():
     assert jnp.isfinite(grad).all()
 
 
+@pytest.mark.slow
 def test_precision_and_worlds():
     command = np.random.default_rng(0).uniform(-1, 1, (5, 3))
     times = np.linspace(0.0, 20.0, 5)

@@ -44,6 +44,7 @@ def _after(reset, step, actions):
     return states
 
 
+@pytest.mark.short("same")
 @pytest.mark.parametrize("mode", [pytest.param("next", marks=pytest.mark.slow), "same"])
 def test_frames(mode):
     own = _plain_states(mode)

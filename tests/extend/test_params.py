@@ -71,6 +71,7 @@ def test_what_does_not_fit_is_refused():
         jaxsim.load_model(MODEL)
 
 
+@pytest.mark.slow
 def test_worlds_with_parameters_of_their_own_and_derivatives():
     m = jaxsim.load_model(MODEL)
     d = jaxsim.make_data(m).replace(ctrl=jnp.array([0.4, 1.0]), qpos=jnp.array([0.3]))

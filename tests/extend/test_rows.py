@@ -164,6 +164,7 @@ def plane_sphere(size1, pos1, mat1, size2, pos2, mat2):
     return dist[None], (pos2 - normal * (size2[0] + dist / 2))[None], normal[None]
 
 
+@pytest.mark.slow
 def test_a_collider_of_a_user_finds_the_contacts_of_ours():
     ours = jaxsim.load_model(BUILT_IN)
     kind = (GeomType.PLANE, GeomType.SPHERE)

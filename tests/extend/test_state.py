@@ -162,6 +162,7 @@ def test_a_step_is_that_of_mujoco(of_now, ours, integrator):
     assert np.ptp(theirs_.plugin_state) > 0.01
 
 
+@pytest.mark.slow
 def test_states_are_of_each_world(ours):
     """Worlds that begin with other states go other ways, as each does alone."""
     m = jaxsim.load_model(MODEL.format(integrator="Euler"))

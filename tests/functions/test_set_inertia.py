@@ -105,6 +105,7 @@ def _masses(m) -> np.ndarray:
     return np.array([i in weighs or m.geom_group[i] == 3 for i in range(m.ngeom)], float)
 
 
+@pytest.mark.slow
 def test_worlds_are_the_loop(model):
     factor = jnp.array([0.8, 1.0, 1.4])
 
@@ -146,6 +147,7 @@ def test_what_it_refuses(model):
         jaxsim.support.set_inertia(put)
 
 
+@pytest.mark.slow
 def test_other_bodies_stay(model):
     got = jaxsim.support.set_inertia(model, density=2000.0)
     kept = [i for i, of in enumerate(model.body_matter) if not of]

@@ -215,6 +215,7 @@ RATIO_VALUES = {
 BEFORE = {name: old for name, old, _ in RATIO_VALUES.values()}
 
 
+@pytest.mark.short("two")
 @pytest.mark.parametrize(
     "names",
     [
@@ -249,6 +250,7 @@ def test_parameters_of_joints_leave_the_damping_of_servos():
     np.testing.assert_allclose(new.actuator_biasprm[0, 2], m.actuator_biasprm[0, 2], **ROUNDING)
 
 
+@pytest.mark.slow
 def test_a_randomized_damping_ratio_follows_randomized_masses():
     m = jaxsim.load_model(RATIO.format(**BEFORE))
     ranges = {"actuator:a/dampratio": (0.5, 2), "body:b/mass": (0.5, 2), "actuator:a/kp": (0.5, 2)}
@@ -492,6 +494,7 @@ TREE = """<mujoco><worldbody><site name="r" pos="0 1 0"/><body><joint name="ball
 <actuator>{}</actuator></mujoco>"""
 
 
+@pytest.mark.short("site")
 @pytest.mark.parametrize("target", OTHER_TARGETS)
 def test_a_damping_ratio_is_that_of_the_outputs_of_any_transmission(target):
     text = TREE.format(OTHER_TARGETS[target])

@@ -71,6 +71,7 @@ def found(m, recordings):
     return fit(m, FORMS, sequences(recordings), starts=4)
 
 
+@pytest.mark.slow
 def test_the_truth_is_within_its_errors(found):
     z = (found.values - np.array([TRUE[n] for n in found.names])) / found.sd
     assert (np.abs(z) < 3).all()

@@ -31,6 +31,7 @@ def m():
     return jaxsim.load_model(ARM)
 
 
+@pytest.mark.slow
 def test_each_name_sets_its_numbers(m):
     P = parameters(
         m,

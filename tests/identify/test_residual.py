@@ -159,6 +159,7 @@ def test_delays_and_offsets_are_those_of_the_signal(m, motions):
     assert problem.rows == STEPS - 5  # what may be from before the start is not compared
 
 
+@pytest.mark.slow
 def test_a_late_control_is_the_control_of_before(m):
     mj = mujoco.MjModel.from_xml_string(ARM)
     ctrl = waves(np.random.default_rng(3), STEPS + 4, 2, 1.5, 0.01)
@@ -174,6 +175,7 @@ def test_a_late_control_is_the_control_of_before(m):
     np.testing.assert_allclose(r, np.zeros(len(r)), **DYNAMICS)
 
 
+@pytest.mark.slow
 def test_many_unknowns_are_as_one_by_one(m, motions):
     P = parameters(m, {"body:lower/mass": scale(), "joint:elbow/damping": log()})
     problem = build_residual_fn(m, P, sequences(motions))

@@ -250,6 +250,7 @@ def test_results_of_no_known_state_come_without_rows():
     np.testing.assert_array_equal(back.qpos, d.qpos)
 
 
+@pytest.mark.slow
 def test_sparse_matrices_arrive():
     oracle, state = pair()
     d = put_data(oracle, state, keep="all")

@@ -51,6 +51,7 @@ def refused(m: Model, field: str, leaf) -> bool:
     return False
 
 
+@pytest.mark.short("sums-wrapped")
 @pytest.mark.parametrize(
     "name", ["wrapped", *(pytest.param(n, marks=pytest.mark.slow) for n in MODELS)]
 )

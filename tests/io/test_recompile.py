@@ -111,6 +111,7 @@ CHANGES = (
 )
 
 
+@pytest.mark.short("add_body", "delete_mocap_and_actuator", "delete_sensor_and_equality")
 @pytest.mark.parametrize("change", CHANGES)
 def test_recompiled_state_equals_mujoco(change):
     theirs, spec = mujoco.MjSpec.from_string(XML), Spec.from_string(XML)

@@ -35,6 +35,7 @@ CHANGES = {
 QUICK = ("jnt_limited", "actuator_forcelimited", "geom_contype")
 
 
+@pytest.mark.short("jnt_limited")
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in CHANGES]
 )

@@ -45,6 +45,7 @@ def m():
     return jaxsim.load_model(XML)
 
 
+@pytest.mark.slow
 def test_smooth_tasks_with_a_command_have_no_fault(m):
     assert check_task_derivatives(Smooth(m)) == []
 

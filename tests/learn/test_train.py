@@ -168,6 +168,7 @@ def test_events_for_tensorboard(whole, tmp_path):
         assert found[f"actions/{row.seed}", row.step] == pytest.approx(row.actions)
 
 
+@pytest.mark.slow
 def test_scores_are_the_rewards_of_whole_episodes(whole):
     """Compared with a loop over single worlds with the actions that the policy takes."""
     run, rows, _ = whole
@@ -193,6 +194,7 @@ def test_scores_are_the_rewards_of_whole_episodes(whole):
     assert motion.header["every"] == 2
 
 
+@pytest.mark.slow
 def test_an_episode_is_scored_to_its_end():
     """A policy that pushes with all force is stopped by its speed."""
     worlds = VectorEnv(Hold(), length=60)
@@ -284,6 +286,7 @@ def test_wrong_settings_are_told_with_their_place(settings, folder, change, mess
     assert not (folder / "wrong").exists()
 
 
+@pytest.mark.slow
 def test_the_commands(whole, settings, folder, capsys):
     out = str(folder / "played.npz")
     assert main(["play", str(whole[0].folder), "--episodes", "2", "--out", out]) == 0
@@ -345,6 +348,7 @@ def test_programs_are_the_same_text_in_every_process(settings, folder):
     assert len(texts[0].stdout) > 10_000
 
 
+@pytest.mark.slow
 def test_first_actions_are_near_zero_with_the_deviation_that_is_set(settings, folder):
     run = new_run(settings, folder / "quiet", ["ppo.initial_std=0.3"])
     state = jax.tree.map(lambda x: x[0], jax.jit(run.learner.begin)(run.start_keys()))

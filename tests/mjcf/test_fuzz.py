@@ -3,6 +3,7 @@
 import string
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, given, settings
 from mjcf.test_write import equal
 
@@ -63,6 +64,7 @@ def _read_or_refuse(data: str | bytes) -> None:
         assert equal(root, read_string(to_xml(root)))
 
 
+@pytest.mark.slow
 @_FUZZ
 @given(_element(ROOT))
 def test_random_trees(text):

@@ -81,6 +81,7 @@ def loops(mjx_scan: Any, m: Any) -> dict:
     }
 
 
+@pytest.mark.slow
 def test_loops_give_what_those_of_mjx_give(model):
     found = loops(scan, ours.put_model(model))
     with as_mjx_is_used():

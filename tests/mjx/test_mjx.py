@@ -140,6 +140,7 @@ def test_a_program_gives_what_mjx_gives(program):
     assert np.ptp(np.asarray(differ), axis=0).max() > 1e-3  # the worlds differ
 
 
+@pytest.mark.slow
 def test_many_worlds_are_chosen_at_once():
     d = jaxsim.make_data(jaxsim.put_model(mujoco.MjModel.from_xml_string(XML)))
     many = jax.tree.map(lambda a: jnp.stack([a] * WORLDS), d)
@@ -149,6 +150,7 @@ def test_many_worlds_are_chosen_at_once():
     np.testing.assert_array_equal(many[done].qpos.shape[0], 2)
 
 
+@pytest.mark.slow
 def test_the_root_package_runs_them_too():
     found = randomized_models(jaxsim)
     np.testing.assert_array_equal(found["qvel"], randomized_models(ours)["qvel"])
@@ -405,6 +407,7 @@ STAGES = {
 }
 
 
+@pytest.mark.slow
 def test_what_a_stage_fills_can_be_read(model):
     data = mujoco.MjData(model)
     data.qpos[7], data.qvel[:] = 1.1, 0.3
@@ -536,6 +539,7 @@ def test_functions_return_what_mjx_returns(model):
     assert [float(a) for a in hit] == [-1.0, -1.0]
 
 
+@pytest.mark.slow
 def test_lengths_of_zero_have_a_derivative():
     zero = jnp.zeros(3)
     np.testing.assert_array_equal(jax.grad(math.norm)(zero), 0)

@@ -106,6 +106,7 @@ def test_what_the_last_was_about_is_mujocos():
     assert len(set(last[:4].ravel())) >= 3
 
 
+@pytest.mark.slow
 def test_check_raises_for_many_worlds_and_for_one():
     d = worlds()
     with pytest.raises(

@@ -107,6 +107,7 @@ def test_forces_and_accelerations_equal_those_of_mujoco(xml):
     np.testing.assert_allclose(back.qfrc_inverse, np.zeros_like(qvel), **SOLVER)
 
 
+@pytest.mark.slow
 def test_worlds_of_pairs_of_trees_that_touch_are_those_of_one():
     """Blocks of the Hessian are pairs of trees; a contact touches two trees of one block."""
     ball = '<body pos="{} 0 .1"><freejoint/><geom size=".1" {}/></body>'

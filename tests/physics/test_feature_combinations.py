@@ -48,6 +48,7 @@ def oracle(xml: str, vel: float = 0.0) -> tuple[mujoco.MjModel, mujoco.MjData]:
     return mj, state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["CG", "PGS"])
 def test_islands_have_all_vertices_of_an_element_that_touches(solver):
     """Nothing but its contact ties the vertices of a rope that has no elasticity."""
@@ -73,6 +74,7 @@ def test_rows_of_frictionless_contacts_that_pgs_has_solved():
     np.testing.assert_allclose(d.qacc, state.qacc, **SOLVER)
 
 
+@pytest.mark.slow
 def test_sheets_sleep_beside_bodies_that_are_tied():
     mj, state = oracle(ASLEEP)
     m = jaxsim.load_model(ASLEEP)
@@ -84,6 +86,7 @@ def test_sheets_sleep_beside_bodies_that_are_tied():
     np.testing.assert_allclose(d.qpos, state.qpos, **DYNAMICS)
 
 
+@pytest.mark.slow
 def test_a_filter_of_geoms_is_not_asked_of_flexes():
     xml = ROPE.format(solver="Newton", n=100)
     m = jaxsim.load_model(xml)
@@ -126,6 +129,7 @@ def test_options_that_a_made_model_cannot_have(what):
     m.replace(opt=m.opt.replace(integrator=IntegratorType.DISCRETE))
 
 
+@pytest.mark.slow
 def test_what_a_callback_sets_stays_in_every_kind_of_rollout():
     """A law that goes on from the control that it has set, in chunks and step by step."""
     m = jaxsim.load_model(

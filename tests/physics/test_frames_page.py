@@ -5,6 +5,7 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+import pytest
 
 import jaxsim
 from jaxsim.io.bridge import put_data, put_model
@@ -16,6 +17,7 @@ def blocks() -> list[str]:
     return re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_statements_of_the_page_hold():
     names: dict = {}
     for code in blocks():

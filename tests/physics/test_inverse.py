@@ -33,6 +33,7 @@ def inverse():
 
 
 # without the flag the integrator does not count
+@pytest.mark.short("Euler-disable", "implicitfast-enable")
 @pytest.mark.parametrize(
     ("integrator", "invdiscrete"),
     [("Euler", "disable"), ("Euler", "enable"), ("implicitfast", "enable"), ("implicit", "enable")],
@@ -52,6 +53,7 @@ def test_beside_mujoco(integrator, invdiscrete):
     np.testing.assert_array_equal(found.qacc, d.qacc)
 
 
+@pytest.mark.slow
 def test_discrete_step_is_inverted():
     """The change of velocity in a step returns the forces of the actuators under the flag."""
     mj = world(integrator="implicitfast", flag='invdiscrete="enable"', actuators=MANY)
@@ -61,6 +63,7 @@ def test_discrete_step_is_inverted():
     np.testing.assert_allclose(back.qfrc_inverse, new.qfrc_actuator, **DYNAMICS)
 
 
+@pytest.mark.short("elliptic")
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_inverse_of_forward(cone):
     """The applied forces are recovered with contacts, limits, friction and equalities."""
@@ -109,6 +112,7 @@ def test_says_what_is_not_carried():
 FLAGS = ('fwdinv="enable"', 'fwdinv="enable" invdiscrete="enable"')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [pytest.param(FLAGS[0], marks=pytest.mark.slow), FLAGS[1]])
 def test_forward_and_inverse_are_compared_as_in_the_oracle(flags):
     """One iteration of the solver does not converge, and the difference measures the error.

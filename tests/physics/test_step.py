@@ -76,6 +76,7 @@ def test_many_worlds_are_worlds():
         assert_same(one(found, k), alone()(m, one(d, k)))
 
 
+@pytest.mark.slow
 def test_worlds_in_two_axes():
     m, d = model(), start(6)
     folded = jax.tree.map(lambda a: a.reshape(2, 3, *a.shape[1:]), d)
@@ -125,6 +126,7 @@ def test_gradients_of_many_worlds():
     )
 
 
+@pytest.mark.slow
 def test_steps_in_a_scan():
     m, d = model(), one(start(1), 0)
     scanned, _ = jax.jit(lambda m, d: jax.lax.scan(lambda d, _: (step(m, d), None), d, length=5))(
@@ -170,6 +172,7 @@ def test_single_precision():
     np.testing.assert_allclose(few.qvel, b.qvel, rtol=1e-3, atol=1e-3)  # contacts are stiff
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("autoreset", [True, False])
 def test_bad_worlds_are_counted_and_start_again(autoreset):
     """One world for each kind of bad number, between two good ones."""
@@ -208,6 +211,7 @@ def test_bad_worlds_are_counted_and_start_again(autoreset):
     assert not found.ctrl[1].any()
 
 
+@pytest.mark.slow
 def test_a_world_that_was_put_back_has_no_bad_number():
     """One bad number in each input of one world: it is at the start, or the number had no effect on
     the motion; the other worlds do not notice."""

@@ -30,6 +30,7 @@ def rod(shape: str = "", config: str = "", options: str = "") -> str:
     <worldbody><body>{link}{inner * (PARTS - 1)}{"</body>" * PARTS}</worldbody></mujoco>"""
 
 
+@pytest.mark.short("flat")
 @pytest.mark.parametrize("name", CABLES)
 def test_forces_and_motion_are_those_of_mujoco_3(name):
     m = jaxsim.load_model(CABLES[name])
@@ -97,6 +98,7 @@ def test_a_twisted_rod_turns_by_its_torsion_constant():
     np.testing.assert_allclose(torque, -2 * BENDING * angles, **STAGE)
 
 
+@pytest.mark.slow
 def test_a_rod_in_a_plane_keeps_its_energy():
     """There the force of a joint has the potential E I / (2 L) (angle - angle0)^2."""
     xml = rod("euler='0 15 0'", options='gravity="0 0 0" integrator="RK4"')
@@ -131,6 +133,7 @@ def test_gradients():
     np.testing.assert_allclose(halved, force(m, at) / 2, **ROUNDING)
 
 
+@pytest.mark.slow
 def test_chains_that_share_an_instance_are_apart():
     one = rod(CURVED)
     chain = one[one.index("<worldbody>") + len("<worldbody>") : one.index("</worldbody>")]

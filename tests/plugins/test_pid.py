@@ -40,6 +40,7 @@ MODEL = """
 FIELDS = ("qpos", "qvel", "act", "act_dot", "actuator_force", "qfrc_actuator", "qacc")
 
 
+@pytest.mark.short("RK4-disable-0")
 @pytest.mark.parametrize(
     ("integrator", "clamp", "off"),
     [("Euler", "enable", 0), ("RK4", "disable", 0), ("implicitfast", "enable", 4)],
@@ -64,6 +65,7 @@ def test_motion_is_that_of_mujoco(integrator, clamp, off):
     assert np.abs(theirs.act).min() > 1e-3
 
 
+@pytest.mark.slow
 def test_transition_matrices_see_the_activations_of_a_plugin():
     """MuJoCo has them by differences of its own plugin."""
     xml = MODEL.format(integrator="Euler", clamp="enable")

@@ -95,6 +95,7 @@ def test_readings_equal_those_of_mujoco():
     assert (readings(mj, ours, SECOND).any(-1) == (total != 0)).all()
 
 
+@pytest.mark.slow
 def test_all_directions_together_carry_the_weight():
     xml = f"""<mujoco><extension><plugin plugin="mujoco.sensor.touch_grid"/></extension>
     <worldbody><geom type="plane" size="3 3 .1"/>
@@ -145,6 +146,7 @@ def test_cells_have_their_upper_edges():
     assert not beyond.any()
 
 
+@pytest.mark.slow
 def test_single_precision():
     _, m = model()
     with jax.enable_x64(False):

@@ -243,6 +243,7 @@ def test_large_branches_are_opened():
             np.testing.assert_allclose(ours, theirs, rtol=1e-14)
 
 
+@pytest.mark.short("6")
 @pytest.mark.parametrize("worlds", [None, 1, 6])
 def test_a_step_is_made_of_few_kernels(worlds):
     m = jaxsim.load_model(

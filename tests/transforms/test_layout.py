@@ -20,6 +20,7 @@ FALL = """
 """
 
 
+@pytest.mark.short("12")
 @pytest.mark.parametrize("worlds", [3, 12, pytest.param(24, marks=pytest.mark.slow), 35])
 def test_tiles_that_are_filled_up(worlds):
     """Four, eight and sixteen at a time, the last of them copies: each world is as if alone."""
@@ -56,6 +57,7 @@ def same(a, b):  # loops of another length round differently
     np.testing.assert_allclose(a, b, **STAGES)
 
 
+@pytest.mark.slow
 def test_the_same_program_gives_the_same_bits():
     """Made twice and run twice: what is promised of runs with the same worlds on one device."""
     m = jaxsim.load_model(FALL)

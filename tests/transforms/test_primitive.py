@@ -98,6 +98,18 @@ ORDERS = {
 }
 
 
+@pytest.mark.short(
+    "one-total",
+    "vmap grad-total",
+    "grad vmap-total",
+    "jvp vmap-total",
+    "vmap jvp-total",
+    "hessian-total",
+    "remat-total",
+    "transposed twice-total",
+    "vmap grad-by_scan",
+    "jvp vmap-by_scan",
+)
 @pytest.mark.parametrize(
     ("order", "run"),
     # what a scan is transposed to has no transpose of its own in JAX

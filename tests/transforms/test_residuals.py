@@ -73,6 +73,7 @@ def test_saved_solution_is_restored_in_the_derivative(function, ends):
     assert np.all(again == value)
 
 
+@pytest.mark.short("2-root", "2-twice")
 @pytest.mark.parametrize("function", [root, twice, chosen])
 @pytest.mark.parametrize("times", [1, 2])
 def test_derivatives(function, times):
@@ -91,6 +92,7 @@ def test_derivatives(function, times):
         np.testing.assert_allclose(got, want, **ROUNDING)
 
 
+@pytest.mark.short("Euler")
 @pytest.mark.parametrize("integrator", ["Euler", "RK4"])
 def test_a_step_solves_once(integrator):
     """The gradient's program has the loop of the solver only where the step itself is computed."""

@@ -62,6 +62,7 @@ def test_an_unknown_threshold_is_refused():
         tuning.override(max_unroled_dofs=16)
 
 
+@pytest.mark.slow
 def test_a_step_is_traced_anew_for_other_thresholds(m):
     d = jaxsim.make_data(m)
     usual = kernels(jaxsim.step, m, d)

@@ -81,6 +81,7 @@ def test_the_mouse_moves_a_camera_as_in_mujoco(action, kind):
         assert moved > 6
 
 
+@pytest.mark.slow
 def test_cameras_of_many_worlds():
     """Cameras that differ, in worlds that differ; and the derivative by the camera's angle."""
     m, states = model()[1], [state(seed) for seed in range(3)]

@@ -71,6 +71,7 @@ def moved(d, camera, pert, x, y):
     return [move_perturb(model()[1], d, camera, pert, action, x, y) for action in Mouse]
 
 
+@pytest.mark.short("free")
 @pytest.mark.parametrize("kind", ["free", "fixed flat"])
 def test_what_is_held_is_where_it_is(kind):
     mj, d = model()[0], state(1)
@@ -143,6 +144,7 @@ def test_poses_equal_those_of_mujoco():
                     np.testing.assert_allclose(found, expected, **STAGE)
 
 
+@pytest.mark.slow
 def test_worlds_in_which_other_bodies_are_held():
     """And the derivative of the force by the reference is the stiffness."""
     d = state(0)

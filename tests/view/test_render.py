@@ -62,6 +62,7 @@ def pixel(x: float, y: float) -> tuple[int, int]:
     return int((2 - y) * 4), int((2 + x) * 4)
 
 
+@pytest.mark.short("free", "fixed flat")
 @pytest.mark.parametrize("kind", ["free", "fixed", "lens", "fixed flat"])
 def test_pixels_see_what_rays_of_mujoco_meet(kind):
     mj, m = model()
@@ -204,6 +205,7 @@ def test_depth_is_differentiable():
     np.testing.assert_allclose(slope, (depth(1.001) - depth(0.999)) / 0.002, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_picture():
     m = jaxsim.load_model("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
     d = jaxsim.make_data(m)

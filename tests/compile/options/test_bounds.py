@@ -88,6 +88,7 @@ def test_refused_before_memory_is_spent(what):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
 
 
+@pytest.mark.slow
 def test_models_that_attach_each_other_twice():
     """Thirty small files that would be a billion bodies."""
     twice = "<asset><model name='m' file='{}.xml'/></asset><worldbody>" + "".join(

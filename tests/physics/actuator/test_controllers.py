@@ -108,6 +108,7 @@ def stage(m, d):
 run = jax.jit(stage)
 
 
+@pytest.mark.short("all")
 @pytest.mark.parametrize("case", CASES)
 def test_forces_equal_those_of_mujoco(case):
     mj = build(**CASES[case])
@@ -173,6 +174,7 @@ def test_gradients():
     check_grads(jax.jit(outputs), at, order=1, modes=("rev",), eps=1e-6, **ROUGH_DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_gradients_at_rest_are_finite():
     """At the target orientation nothing moves and all controls are zero."""
     mj = build(actuators=ALL)
@@ -204,6 +206,7 @@ def test_float32_stays_float32():
         np.testing.assert_allclose(a / scale, b / scale, rtol=0, atol=FLOAT32["rtol"])
 
 
+@pytest.mark.slow
 def test_the_start_asks_for_no_rotation():
     """A quaternion of controls begins as the identity, also after a state that was put back."""
     mj = build(actuators=ALL)
@@ -303,6 +306,7 @@ HALVES = f"""
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "integrator",
     ["implicitfast", *(pytest.param(i, marks=pytest.mark.slow) for i in ("discrete",))],

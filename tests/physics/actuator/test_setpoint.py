@@ -64,6 +64,7 @@ def test_forces_and_setpoints_equal_those_of_mujoco(integrator):
         assert np.sum(np.abs(d.act) < 2 * np.pi) >= 4
 
 
+@pytest.mark.slow
 def test_a_whole_turn_changes_nothing():
     """Neither the force nor its derivative, where the length is that of a rotation."""
     mj = oracle.compile_xml(XML.format(integrator="Euler"))

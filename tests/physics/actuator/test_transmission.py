@@ -76,6 +76,7 @@ def test_many_worlds_are_many_loops():
     oracle.assert_worlds_are_a_loop(stage, mj, states, SAME)
 
 
+@pytest.mark.slow
 def test_gradients_at_the_reference_pose_are_finite():
     """There sites coincide in orientation and joints are at rest: the singular points."""
     mj = oracle.compile_xml(ALL_KINDS)
@@ -117,6 +118,7 @@ GRIP = """
 """.replace('<geom size=".05"/>', '<geom size=".05"/><site name="s"/>')
 
 
+@pytest.mark.short("pyramidal")
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_a_body_shares_the_force_among_its_contacts(cone):
     """Contacts that push and contacts in the gap, of a body, of the world and of none."""

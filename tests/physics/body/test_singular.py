@@ -31,6 +31,7 @@ def told(d: mujoco.MjData) -> list[int]:
     return [d.warning[WarningType.INERTIA].number, d.warning[WarningType.INERTIA].lastinfo]
 
 
+@pytest.mark.short("Euler-1")
 @pytest.mark.parametrize(
     ("integrator", "damping"),
     [
@@ -80,6 +81,7 @@ DEPENDENT = {
 }
 
 
+@pytest.mark.short("coaxial hinges-cpu")
 @pytest.mark.parametrize(
     ("case", "platform"),
     [
@@ -129,6 +131,7 @@ def test_pivots_of_the_forms_of_a_matrix():
     np.testing.assert_allclose(tree.pivots(), D, **DYNAMICS)
 
 
+@pytest.mark.slow
 def test_factors_that_are_kept_are_mujocos():
     mj = arms("Euler", 0)
     mj.body_mass[2] = mj.body_inertia[2] = 0

@@ -88,6 +88,7 @@ def test_control_and_passive_take_part_where_mujoco_has_them():
         same(jit(jaxsim.step2)(served, d), mjd)
 
 
+@pytest.mark.short("actuation")
 @pytest.mark.parametrize("flag", ["", "actuation", "sensor", "spring"])
 def test_without_callbacks_and_with_flags(flag):
     """User types alone: no rate, gain 1, no bias, readings of zero. Flags turn callbacks off."""
@@ -193,6 +194,7 @@ def test_the_numbers_of_a_law_are_differentiated():
     assert np.abs(found["k"]).min() > 1e-4
 
 
+@pytest.mark.slow
 def test_worlds_have_laws_with_numbers_of_their_own():
     """More worlds than count as few, so that the code of many worlds runs."""
     loss = trained()

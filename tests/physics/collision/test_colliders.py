@@ -69,6 +69,7 @@ def test_derivative_of_the_distance(kind):
     assert np.abs(slope - fine)[smooth].max() < 1e-6
 
 
+@pytest.mark.short("capsule_box", "sphere_cylinder", "plane_box")
 @each_kind
 def test_reverse_mode_is_finite_at_singular_placements(kind):
     """Concentric, aligned, touching and flush geoms: no NaN in value or gradient."""
@@ -102,6 +103,7 @@ def _single(x):
     return x.astype(jnp.float32) if x.dtype == jnp.float64 else x
 
 
+@pytest.mark.short("sphere_cylinder", "plane_box")
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(k, marks=pytest.mark.slow) if name(k) == "box_box" else k for k in KINDS],

@@ -116,6 +116,7 @@ OVERRIDE = """<option o_margin=".013" o_solref=".07 .8" o_solimp=".5 .6 .002 .4 
   o_friction=".3 .4 .5 .6 .7"><flag override="enable"/></option>"""
 
 
+@pytest.mark.short("compact-0")
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("room", [{}, {"contacts": 300}], ids=["compact", "all"])
 def test_contacts_equal_the_oracle(seed, room):
@@ -133,6 +134,7 @@ def test_contacts_equal_the_oracle(seed, room):
         _expect_equal(out.contact, state.ncon, state.contact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "room", [40, *[pytest.param(n, marks=pytest.mark.slow) for n in (90, 2000)]]
 )
@@ -165,6 +167,7 @@ def test_chosen_pairs_stand_in_the_order_of_the_oracle(room):
         assert (contact[state.ncon :] == -1).all()
 
 
+@pytest.mark.slow
 def test_override_replaces_the_parameters_of_all_contacts():
     mj = _heap(5, OVERRIDE)
     for state in _states(mj, 2, seed=3):
@@ -192,6 +195,7 @@ def test_contacts_beyond_capacity_are_counted():
     assert overflows  # in some state the first four are not the deepest
 
 
+@pytest.mark.slow
 def test_touching_geoms_have_one_contact(monkeypatch):
     """At a distance of 0, of which rounding decides: each contact that is counted is another."""
     monkeypatch.setitem(PLATFORMS, "cpu", PLATFORMS["cpu"]._replace(fuses_calls=False))
@@ -223,6 +227,7 @@ def test_the_deepest_stay_in_each_of_many_worlds():
         np.testing.assert_array_equal(found.contact.geom[k], one.contact.geom)
 
 
+@pytest.mark.slow
 def test_worlds_last_equals_a_loop():
     mj = _heap(1)
     m = put_model(mj)
@@ -320,6 +325,7 @@ def test_worlds_together_are_tested_pair_by_pair():
     assert tested > 100
 
 
+@pytest.mark.slow
 def test_a_lying_cylinder_has_one_lower_end():
     """Rounding decides which end of it that is, and must decide equally for x, y and z."""
     rng = np.random.default_rng(0)

@@ -175,6 +175,7 @@ def test_gradients_of_distances_from_a_height_field():
     assert np.isfinite(gradient[0]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beside", ["", pytest.param('<geom type="mesh" mesh="shard"/>', marks=pytest.mark.slow)]
 )

@@ -75,6 +75,7 @@ def test_worlds_that_differ_have_the_contacts_of_the_oracle(scene):
             np.testing.assert_allclose(ours, theirs, **CONTACT, err_msg=name)
 
 
+@pytest.mark.slow
 def test_the_number_of_searches_follows_the_number_of_near_pairs(scene, monkeypatch):
     """Far apart nothing is searched; the floor, whose pairs have no budget, is no exception."""
     mj, states = scene

@@ -135,6 +135,7 @@ def test_set_const_is_mujocos_after_changes(name):
         )
 
 
+@pytest.mark.short("two trees of one dof")
 @some
 def test_worlds_are_the_loop(name):
     m = load(name)
@@ -147,6 +148,7 @@ def test_worlds_are_the_loop(name):
         same(world(many, k), recomputed(name)(values))
 
 
+@pytest.mark.short("star")
 @some
 def test_gradient_is_the_difference_quotient(name):
     m = load(name)
@@ -172,6 +174,7 @@ def test_the_constants_of_a_task_with_many_trees():
     jax.eval_shape(jaxsim.set_const, make("hand_cube").m)
 
 
+@pytest.mark.short("star")
 @some
 def test_randomize_gives_each_world_its_constants(name):
     m = load(name)

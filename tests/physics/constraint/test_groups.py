@@ -94,6 +94,7 @@ def solved(m, d):
     return d, jaxsim.support.contact_forces(m, d)
 
 
+@pytest.mark.short("parts-one many")
 @pytest.mark.parametrize(
     ("name", "forms"),
     [
@@ -133,6 +134,7 @@ ROPES = """<mujoco><option integrator="{integrator}"><flag diagexact="{exact}"/>
   {arms}</worldbody><tendon>{ropes}</tendon></mujoco>"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("integrator", "exact"), [("Euler", "disable"), ("discrete", "enable")])
 def test_rows_of_fixed_tendons_are_of_all_worlds(integrator, exact):
     """Friction of tendons whose Jacobian does not depend on the state, in trees that are apart."""

@@ -57,6 +57,7 @@ SLABS = """
 """
 
 
+@pytest.mark.slow
 def test_contacts_with_a_slot_for_each_candidate():
     """The capacity covers all candidates, more than a chunk: existing contacts are compacted."""
     mj = mujoco.MjModel.from_xml_string(SLABS)
@@ -129,6 +130,7 @@ def test_jacobian_products_of_many_vectors_keep_the_order_of_rows():
     np.testing.assert_allclose(many, expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_trees_of_six_dofs_and_a_smaller_one():
     """Test 49 dofs, where the last block of the Hessian is not full."""
     balls = "".join(f'<body pos="{k} 0 .09"><freejoint/><geom size=".1"/></body>' for k in range(8))

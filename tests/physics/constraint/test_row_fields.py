@@ -94,6 +94,7 @@ def test_every_field_of_the_rows(cone, solver):
     np.testing.assert_allclose(back.contact.mu, theirs.contact.mu, **DYNAMICS)
 
 
+@pytest.mark.slow
 def test_what_is_kept_alone():
     """Each without the others; a step carries it, and `make_constraint` all but the forces."""
     mj = model("elliptic", "Newton")
@@ -135,6 +136,7 @@ SLIDING = """<mujoco><option cone="elliptic" impratio="2" iterations="200" toler
   <body pos="3 0 .3"><freejoint/><geom condim="4"/></body></worldbody></mujoco>"""
 
 
+@pytest.mark.slow
 def test_hessians_of_cones_have_mujocos_places():
     """Contacts that slide, of each dimension; those of a batch, and what a reset leaves."""
     mj = mujoco.MjModel.from_xml_string(SLIDING)
@@ -153,6 +155,7 @@ def test_hessians_of_cones_have_mujocos_places():
     np.testing.assert_array_equal(start.contact.H[1], d.contact.H[1])
 
 
+@pytest.mark.short("discrete")
 @pytest.mark.parametrize("integrator", ["Euler", "discrete"])
 def test_laws_of_rows_that_a_step_cannot_resolve(integrator):
     """Time constants below two steps, and rows exactly at their margin."""

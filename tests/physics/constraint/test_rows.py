@@ -233,6 +233,7 @@ def test_equalities_switch_in_a_state():
         check(mj, mjd)
 
 
+@pytest.mark.short('pyramidal-dims0-margin=".05" gap=".02"', 'elliptic-dims3-margin=".03"')
 @pytest.mark.parametrize(("cone", "dims", "geom"), CONTACTS)
 def test_contacts(cone, dims, geom):
     mj = compile_xml(TOSSED.format(cone=cone, dims=dims, geom=geom, impratio=3))
@@ -244,6 +245,7 @@ def test_contacts(cone, dims, geom):
     assert touching > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("xml", [PARTS["all"], TOSSED.format(**ELLIPTIC)], ids=["all", "contacts"])
 def test_many_worlds_are_many_loops(xml):
     mj = compile_xml(xml)

@@ -40,6 +40,7 @@ def slopes(function, x, step):
 # the force over the height
 
 
+@pytest.mark.short("elliptic--2000 -60")
 @pytest.mark.parametrize(
     ("cone", "solref"),
     [
@@ -96,6 +97,7 @@ def test_distant_contact_force_is_small():
     assert none == 0
 
 
+@pytest.mark.slow
 def test_distances_and_margins_are_those_of_the_geometry():
     m = ball()
     d = jaxsim.make_data(m)
@@ -115,6 +117,7 @@ def test_distances_and_margins_are_those_of_the_geometry():
 # the limit of hard contacts
 
 
+@pytest.mark.slow
 def test_with_a_shrinking_length_the_step_becomes_that_of_hard_contacts():
     """At each height the difference ends like exp(-|height| / h), in the mean it is of order h."""
     hard, soft = ball(smooth=None), ball()
@@ -140,6 +143,7 @@ def test_with_a_shrinking_length_the_step_becomes_that_of_hard_contacts():
     np.testing.assert_allclose(error[4], 0, atol=1e-10)  # length 0: those of today
 
 
+@pytest.mark.slow
 def test_the_bias_of_a_resting_ball_is_of_the_size_of_the_length():
     """The height at which the force is the weight, with a length and without."""
     m = ball()
@@ -228,6 +232,7 @@ def test_a_tipping_box_changes_its_corners_without_a_jump():
     np.testing.assert_allclose(derivatives[:, 0], differences, **ROUGH_DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_the_length_can_be_differentiated_and_annealed():
     m = ball()
 
@@ -336,6 +341,7 @@ def test_a_length_that_is_none_is_refused(length):
 # what may pull
 
 
+@pytest.mark.slow
 def test_contacts_with_adhesion_stay_as_they_are():
     xml = BALL.format(cone="elliptic", solref=".02 1", condim=3)
     xml = xml.replace('mass="2"', 'mass="2" adhesion="50" gap=".002"')
@@ -355,6 +361,7 @@ def test_contacts_with_adhesion_stay_as_they_are():
     assert number.tolist() == same.tolist() == [1, 1, 0]
 
 
+@pytest.mark.slow
 def test_a_suction_cup_draws_by_the_weight_of_its_contact():
     xml = BALL.format(cone="pyramidal", solref=".02 1", condim=3)
     xml = xml.replace('<body pos="0 0 .1">', '<body name="cup" pos="0 0 .1">')

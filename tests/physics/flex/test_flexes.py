@@ -267,6 +267,7 @@ def accelerations(m, d):
     return jnp.sum(jnp.sin(0.01 * jaxsim.forward(m, d).qacc))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "function"),
     [
@@ -316,6 +317,7 @@ def test_single_precision():
     np.testing.assert_allclose(new.flexvert_xpos, found.flexvert_xpos[0], **FLOAT32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [

@@ -140,6 +140,7 @@ def test_a_spring_that_is_disabled_does_not_yield():
     np.testing.assert_array_equal(state.plastic, d.plastic)
 
 
+@pytest.mark.slow
 def test_zero_yield_threshold_flows_completely():
     mj, state, m, d, step = small()
     mj.flex_yield[:] = 0

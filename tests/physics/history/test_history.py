@@ -116,6 +116,7 @@ CASES = {
 }
 
 
+@pytest.mark.short("Euler")
 @pytest.mark.parametrize(
     "integrator",
     [

@@ -93,6 +93,7 @@ def test_a_jump_of_time_is_mujocos(single):
         np.testing.assert_allclose(found[1][k], theirs.sensordata, rtol=2e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_period_of_whole_steps_does_not_drift(single):
     """Ticks are on the clock, though the period is not a sum of steps as numbers of 24 bits."""
     m = jaxsim.load_model(BARE)
@@ -133,6 +134,7 @@ def test_double_precision_is_mujocos_running_sum():
     np.testing.assert_array_equal(end.history[time_indices(mj)], theirs.history[time_indices(mj)])
 
 
+@pytest.mark.slow
 def test_setting_time_sets_the_clock(single):
     m = jaxsim.load_model(BARE)
     step = jax.jit(jaxsim.step)
@@ -163,6 +165,7 @@ def test_setting_time_sets_the_clock(single):
     np.testing.assert_array_equal(out, np.arange(3.0))
 
 
+@pytest.mark.slow
 def test_what_saves_a_state_saves_its_clock(single):
     mj = mujoco.MjModel.from_xml_string(BARE)
     m = put_model(mj)
@@ -187,6 +190,7 @@ def test_what_saves_a_state_saves_its_clock(single):
     np.testing.assert_array_equal(own.history_low[8:], d.history_low[8:])
 
 
+@pytest.mark.slow
 def test_reading_now_is_what_a_step_reads(single):
     mj = mujoco.MjModel.from_xml_string(BARE)
     m = put_model(mj)
@@ -197,6 +201,7 @@ def test_reading_now_is_what_a_step_reads(single):
         np.testing.assert_allclose(read, after.actuator_force[i : i + 1], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_ball_sleeps_and_wakes_by_the_same_clock(single):
     xml = f"""<mujoco><option timestep="{H}"><flag sleep="enable"/></option><worldbody>
       <geom type="plane" size="1 1 .1"/><body pos="0 0 .1"><freejoint/><geom size=".1"/></body>

@@ -102,6 +102,7 @@ def check(names, d: jaxsim.Data, mjd: mujoco.MjData, count=None) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=STIFF["atol"] * scale, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["pyramids", pytest.param("cones", marks=pytest.mark.slow)])
 def test_steps_beside_mujoco(case):
     """Every row and every force, in worlds that differ, after one step and after ten."""

@@ -95,6 +95,7 @@ def test_steps_beside_mujoco(integrator):
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["RK4", "implicitfast", "implicit"])
 def test_many_worlds_are_worlds(integrator):
     mj = mujoco.MjModel.from_xml_string(TOP.format(integrator=integrator, more=DRAG))
@@ -178,6 +179,7 @@ def test_order_of_runge_kutta():
     assert 15 < error[1] / error[2] < 17
 
 
+@pytest.mark.slow
 def test_energy_of_a_spinning_body():
     """Kinetic energy falls slowly under implicitfast, hardly moves under RK4, rises under Euler."""
     fast, exact, plain = (
@@ -209,6 +211,7 @@ def test_options_that_clash_are_refused(refused, option, flags, message):
     assert message in found
 
 
+@pytest.mark.slow
 def test_ipc_changes_nothing_where_there_is_no_flex():
     """But for the start of the solver, which stays as it is."""
     mj = world(integrator="discrete", actuators=MANY, flag='ipc="enable"')

@@ -95,6 +95,7 @@ def test_a_step_equals_that_of_mujoco_and_that_of_many_worlds_that_of_each(scene
         np.testing.assert_allclose(found.M[k], full, rtol=0, atol=1e-10 * np.abs(full).max())
 
 
+@pytest.mark.slow
 def test_derivatives_of_a_step_are_those_of_finite_differences(scene):
     mj, m, _, many = scene
     d = world(many, 0)

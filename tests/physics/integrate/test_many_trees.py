@@ -28,6 +28,7 @@ def _model(integrator: str, free: int, flag: str = "") -> str:
       <worldbody>{bodies}</worldbody></mujoco>"""
 
 
+@pytest.mark.short("Euler-2-", "implicit-2-")
 @pytest.mark.parametrize(
     ("integrator", "free", "flag"),
     [

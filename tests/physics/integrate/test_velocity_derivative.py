@@ -68,6 +68,27 @@ def derivative(mj: mujoco.MjModel, mjd: mujoco.MjData) -> np.ndarray:
     return out
 
 
+@pytest.mark.short(
+    "dampers-Euler",
+    "reflected damping-implicitfast",
+    "gains-implicitfast",
+    "at the limit-implicitfast",
+    "joint at its limit-implicitfast",
+    "joint within-implicit",
+    "tendon at its limit-implicitfast",
+    "tendon within-implicit",
+    "controllers-implicitfast",
+    "controllers at a limit-implicitfast",
+    "nothing passive-Euler",
+    "eulerdamp off-Euler",
+    "damper off-implicitfast",
+    "group off-implicitfast",
+    "actuation off-implicitfast",
+    "box in a medium-implicitfast",
+    "ellipsoid in a medium-implicitfast",
+    "ellipsoid in a medium-implicit",
+    "reflected damping-Euler",
+)
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "implicit"])
 @pytest.mark.parametrize("case", CASES)
 def test_beside_mujoco(case, integrator):

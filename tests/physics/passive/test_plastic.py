@@ -83,6 +83,7 @@ def program(m: jaxsim.Model):
 CASES = {"Euler": "", "RK4": "", "implicit": 'spring="disable"', "implicitfast": 'sleep="enable"'}
 
 
+@pytest.mark.short("Euler")
 @pytest.mark.parametrize(
     "integrator", ["Euler", "RK4", "implicit", pytest.param("implicitfast", marks=pytest.mark.slow)]
 )

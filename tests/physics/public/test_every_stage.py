@@ -274,6 +274,7 @@ def test_derivatives(name):
     np.testing.assert_allclose(backwards, terms.sum(), rtol=0, atol=1e-10 * abs(terms).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", apart_from_steps(CALLS))
 def test_many_worlds_are_a_loop_over_worlds(name):
     m, worlds = given(name)
@@ -283,6 +284,7 @@ def test_many_worlds_are_a_loop_over_worlds(name):
         close(world(together, k), one, SOLVER if name in SOLVED else STAGE)
 
 
+@pytest.mark.short("inverse", "kinematics", "passive", "constraint_rows")
 @each
 def test_single_precision(name):
     """All that was double is single, and close to it."""

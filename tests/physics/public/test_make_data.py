@@ -195,6 +195,7 @@ def test_a_world_can_be_donated(m):
         assert not of_model.intersection(own)
 
 
+@pytest.mark.slow
 def test_a_step_that_takes_its_world(m):
     step = jax.jit(jaxsim.step, donate_argnums=1)
     d = make_data(m)
@@ -204,6 +205,7 @@ def test_a_step_that_takes_its_world(m):
     assert m.qpos0.sum() == make_data(m).qpos.sum()  # the model is still there
 
 
+@pytest.mark.slow
 def test_a_step_without_constraints_can_be_donated():
     m = jaxsim.load_model(
         "<mujoco><worldbody><body><joint/><geom size='1'/></body></worldbody></mujoco>"

@@ -56,6 +56,7 @@ def same(d, mjd, names=RESULTS):
         )
 
 
+@pytest.mark.short('RK4-fwdinv="enable"')
 @pytest.mark.parametrize(
     ("integrator", "flag"),
     [
@@ -98,6 +99,7 @@ def test_a_bad_state_is_put_back_in_either_part():
     np.testing.assert_array_equal(bad.qvel, np.zeros(m.nv))
 
 
+@pytest.mark.short("1")
 @pytest.mark.parametrize("skip", [Stage.POS, Stage.VEL])
 def test_stages_are_skipped(skip):
     """The result is that of all stages if only inputs changed that the skipped ones do not depend
@@ -119,6 +121,7 @@ def test_stages_are_skipped(skip):
     same(back, mjd, ("qfrc_inverse", "qfrc_constraint", "sensordata", "energy"))
 
 
+@pytest.mark.slow
 def test_sensors_are_skipped():
     mj, mjd, m, d = start()
     after = jit(lambda m, d: jaxsim.stages.forward_skip(m, d, skipsensor=True))(m, d)

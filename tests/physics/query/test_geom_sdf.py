@@ -65,6 +65,7 @@ def test_distances_and_slopes_equal_those_of_mujoco():
         np.testing.assert_allclose(each[k][~exact], expected[~exact], **STORED_SINGLE)
 
 
+@pytest.mark.slow
 def test_the_derivative_is_that_of_the_distance():
     """Derivatives by point and pose; equal to the slope, except in a box and for an ellipsoid."""
     m, d = put_model(all_kinds()), state(5)

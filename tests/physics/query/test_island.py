@@ -43,6 +43,7 @@ def found(m, d):
     return jaxsim.stages.island(m, d), jaxsim.support.constraint_rows(m, d).active
 
 
+@pytest.mark.short("elliptic")
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
 def test_islands_are_those_of_mujoco(cone):
     mj, m, states, d = scene(cone)
@@ -60,6 +61,7 @@ def test_islands_are_those_of_mujoco(cone):
     assert (ours.tree_island[0], mj.ntree) == (-1, m.ntree)
 
 
+@pytest.mark.slow
 def test_without_the_flag_there_are_none():
     _, m, states, d = scene("elliptic", "disable")
     islands, _ = found(m, d)

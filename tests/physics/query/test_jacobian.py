@@ -83,6 +83,7 @@ def test_jacobians_equal_mujoco(name):
             jax.tree.map(close, ours, expected(mj, state, body)[name])
 
 
+@pytest.mark.slow
 def test_one_world_equals_a_batch():
     _, _, m, d = pair()
     ours = jax.jit(all_queries)(m, world(d, 1), jnp.asarray(3))

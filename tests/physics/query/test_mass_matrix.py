@@ -133,6 +133,7 @@ def test_the_factor_has_a_derivative():
     np.testing.assert_allclose(slope, (above - below) / (2 * h), **DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_a_model_without_dofs_has_an_empty_matrix():
     m = jaxsim.load_model("<mujoco><worldbody><body><geom size='.1'/></body></worldbody></mujoco>")
     d, none = jaxsim.make_data(m), jnp.zeros(0)

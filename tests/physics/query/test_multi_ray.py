@@ -82,6 +82,7 @@ def numbers(m, qpos, pnt, vec, cutoff=None, **options):
 cast = jax.jit(numbers)
 
 
+@pytest.mark.slow
 def test_a_geom_whose_bounding_sphere_is_beyond_the_cutoff_is_not_met():
     """Whatever the lengths of the vectors; a nearer geom is met beyond it, and planes are."""
     m = put_model(scene())

@@ -113,6 +113,7 @@ def test_a_name_is_its_number(world, name):
             jax.eval_shape(lambda: ask(7))
 
 
+@pytest.mark.slow
 def test_several_bodies_that_a_ray_does_not_meet(world):
     m, d = world
 

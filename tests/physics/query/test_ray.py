@@ -233,6 +233,7 @@ def test_a_ray_without_direction_meets_nothing():
     assert not any(np.any(s) for s in slope)
 
 
+@pytest.mark.short("capsule", "torus")
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(k, marks=() if k in QUICK else pytest.mark.slow) for k in (*KINDS, *FIXED)],
@@ -277,6 +278,7 @@ def test_derivatives(kind):
     np.testing.assert_allclose(total, float(np.vdot(forward, weight)), **ROUNDING | {"rtol": 1e-9})
 
 
+@pytest.mark.slow
 def test_vertices_and_heights_of_each_world():
     """Meshes and height fields that differ from world to world."""
     mj = model("shard", "hills")
@@ -295,6 +297,7 @@ def test_vertices_and_heights_of_each_world():
     assert len({tuple(np.asarray(x)[:, 1]) for x in mine}) > 1
 
 
+@pytest.mark.slow
 def test_rays_and_models_of_each_world():
     """Rays, the body that is left out, sizes and colors that differ from world to world."""
     mj, d = everything(*QUICK)
@@ -348,6 +351,7 @@ def test_more_height_fields_than_meshes():
     np.testing.assert_allclose(cast(put_model(mj), d.qpos, pnt, down), met(mj, d, pnt, down))
 
 
+@pytest.mark.slow
 def test_arguments():
     mj, _ = everything("plane", "sphere")
     m = put_model(mj)

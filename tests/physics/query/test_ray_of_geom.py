@@ -90,9 +90,7 @@ def test_one_geom_is_met_whatever_is_in_the_way(kind, geoms):
     np.testing.assert_array_equal(other, np.tile([-1.0, 0, 0, 0], (len(pnt), 1)))
 
 
-@pytest.mark.parametrize(
-    ("kind", "geom"), [("mesh", 0), pytest.param("hfield", 2, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("kind", "geom"), [("mesh", 0), ("hfield", 2)])
 def test_derivatives(kind, geom):
     m, d = put_model(scene()), state(0)
     at = (d.qpos.copy(), *drawn(3))
@@ -111,6 +109,7 @@ def test_derivatives(kind, geom):
     assert np.isfinite(slope).all()
 
 
+@pytest.mark.slow
 def test_arguments():
     m = put_model(scene())
     d, zero = jaxsim.make_data(m), jnp.zeros(3)

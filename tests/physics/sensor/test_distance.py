@@ -92,6 +92,7 @@ def test_what_is_measured_only_by_sensors_has_a_hull():
     assert not m.unsupported
 
 
+@pytest.mark.slow
 def test_the_program_does_not_grow_with_the_sensors():
     """More sensors are longer arrays, not more operations."""
 

@@ -97,6 +97,7 @@ def test_many_worlds_are_a_loop():
     oracle.assert_worlds_are_a_loop(read, model(), [state(k) for k in range(WORLDS)], STAGE)
 
 
+@pytest.mark.slow
 def test_a_step_reads_them():
     """Values in single precision too, and where they are read under `vmap`."""
     mj = model()
@@ -150,6 +151,7 @@ def test_a_distance_that_is_not_known_is_refused():
     assert any("geom 'ring', whose distance is not known" in r[2] for r in m.unsupported)
 
 
+@pytest.mark.slow
 def test_invisible_sdf_needs_no_distance_function():
     """A geom of the body of the sensor, with a plugin's mesh and without the plugin."""
     plugin = '<plugin plugin="mujoco.sdf.torus"/>'

@@ -138,6 +138,7 @@ def test_projections_equal_those_of_mujoco():
     assert (seen[:, 0] > 0).any()
 
 
+@pytest.mark.short("0.1")
 @pytest.mark.parametrize("margin", [0, 0.1])
 def test_limit_sensors_equal_those_of_mujoco(margin):
     seen = np.array(compare(LIMITED.format(margin=margin), 20, spread=0.4))
@@ -146,6 +147,7 @@ def test_limit_sensors_equal_those_of_mujoco(margin):
     ).all()  # each limit was active in one state, and inactive in another
 
 
+@pytest.mark.short("box", "capsule", "ellipsoid")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_inside_site_equals_that_of_mujoco(shape):
     xml = f"""<mujoco><worldbody><site name="s" type="{shape}" size="{SHAPES[shape]}"
@@ -155,6 +157,7 @@ def test_inside_site_equals_that_of_mujoco(shape):
     assert 0 < np.sum(seen) < 30
 
 
+@pytest.mark.slow
 def test_stages_one_by_one_equal_all_sensors():
     mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
     m, d = oracle.pair(mj, random_state(mj, 0))
@@ -173,6 +176,7 @@ def test_vmap_equals_a_loop_over_worlds():
     oracle.assert_worlds_are_a_loop(run, mj, states, ROUNDING)
 
 
+@pytest.mark.slow
 def test_gradients_are_finite_at_rest():
     mj = oracle.compile_xml(WORLD.format(sensors=PLAIN + frame_sensors(), flag=""))
     mjd = mujoco.MjData(mj)
@@ -194,6 +198,7 @@ def test_disabled_sensors_keep_their_values():
     assert (run(m, d) == 1).all()
 
 
+@pytest.mark.slow
 def test_step_of_a_data_without_sensordata():
     """The model has sensors of later stages alone, and the Data no `sensordata`."""
     m = load_model(

@@ -200,6 +200,7 @@ def test_gradients_are_finite_where_things_coincide():
     assert any(np.any(g) for g in jax.tree.leaves(gradient))
 
 
+@pytest.mark.slow
 def test_the_program_does_not_grow_with_the_sensors():
     """More sensors and more taxels are longer arrays, not more operations."""
 

@@ -186,6 +186,7 @@ def balls(request) -> Iterator[tuple]:
         yield twins.m, twins.d, jax.vmap(jaxsim.step, (None, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "balls", [pytest.param(False, marks=pytest.mark.slow), True], indirect=True
 )

@@ -241,6 +241,7 @@ def test_without_islands_nothing_with_rows_sleeps():
     assert twins.awake() == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_boxes_fall_asleep_as_one_and_are_woken_by_another():
     """Two boxes begin asleep, in each other; a third falls on them and all come to rest."""
     box = '<body pos="{}" {}><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
@@ -440,6 +441,7 @@ def test_without_the_flag_there_is_no_trace_of_sleep():
         jaxsim.forward(ours(), d)
 
 
+@pytest.mark.slow
 def test_disabling_the_sleep_flag_wakes_all_trees(asleep):
     opt = asleep.m.opt
     off = opt.enableflags & ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)

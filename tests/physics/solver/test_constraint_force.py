@@ -83,6 +83,7 @@ def stage(m, d):
     return d.replace(found=None, rows=None)
 
 
+@pytest.mark.short("contact sensors")
 @pytest.mark.parametrize(
     "case", [pytest.param(c, marks=pytest.mark.slow) if c in SIMILAR else c for c in CASES]
 )

@@ -239,6 +239,7 @@ def test_the_minimum_and_its_derivatives_are_newtons(solver):
         np.testing.assert_allclose(forwards, slope, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "cone", "names"),
     [

@@ -129,6 +129,7 @@ def forward():
     return jax.jit(jaxsim.forward)
 
 
+@pytest.mark.short("2", "8")
 @pytest.mark.parametrize("limit", [2, 3, 4, 5, 8])
 def test_one_iteration_in_single_precision_is_mujocos(limit):
     """One row gives the cost along the line one corner: two evaluations reach the minimum."""

@@ -166,6 +166,7 @@ def close(ours, theirs, scale, tolerance) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance["atol"] * (1 + scale))
 
 
+@pytest.mark.short("cone of 3", "friction of dofs")
 @each_kind
 def test_the_conditions_of_an_optimum(kind):
     """Forces balance the accelerations, are allowed, and complement what is left of the rows."""
@@ -223,6 +224,7 @@ REGIMES = {
 }
 
 
+@pytest.mark.short("cone of 3", "friction of dofs")
 @each_kind
 def test_no_other_method_finds_a_lower_cost(kind):
     """Scipy's quasi-Newton method from the unconstrained acceleration ends at the same point."""
@@ -243,6 +245,7 @@ def test_no_other_method_finds_a_lower_cost(kind):
 
 
 # six directions of a contact are the code of three
+@pytest.mark.short("cone of 3", "friction of dofs")
 @pytest.mark.parametrize(
     "kind",
     [

@@ -184,6 +184,7 @@ def test_the_iterations_end_at_the_tolerance():
     assert len(counts) > 2, counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cone", "integrator"),
     [
@@ -238,6 +239,7 @@ def worlds(cone: str):
     return m, stack([inputs(m, moved(mj, seed)) for seed in SEEDS])
 
 
+@pytest.mark.slow
 @each_cone
 def test_many_worlds_are_a_loop(cone):
     """Each world ends by itself."""

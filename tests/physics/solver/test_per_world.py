@@ -73,6 +73,7 @@ def forward_and_forces(m, d):
     return new, jaxsim.support.contact_forces(m, new)
 
 
+@pytest.mark.short("one tree")
 @pytest.mark.parametrize(
     "name",
     [

@@ -122,6 +122,7 @@ def test_fixed_and_straight_tendons_equal_those_of_mujoco():
         compare(mj, random_state(mj, seed), ROUNDING["atol"])
 
 
+@pytest.mark.short("sphere-outside", "cylinder-inside")
 @pytest.mark.parametrize(("kind", "side"), CASES)
 def test_wrapped_tendons_equal_those_of_mujoco(kind, side):
     mj = oracle.compile_xml(wrapped(kind, side))
@@ -134,6 +135,7 @@ def test_wrapped_tendons_equal_those_of_mujoco(kind, side):
     assert 5 < touching < 60
 
 
+@pytest.mark.short("cylinder-inside")
 @pytest.mark.parametrize(
     ("kind", "side"),
     [c if c[0] == "cylinder" else pytest.param(*c, marks=pytest.mark.slow) for c in CASES],
@@ -206,6 +208,7 @@ def test_dynamics_with_armature_equal_those_of_mujoco(integrator):
     )
 
 
+@pytest.mark.slow
 def test_energy_with_armature_is_conserved():
     m = oracle.model(oracle.compile_xml(SWING))
     d = jaxsim.make_data(m).replace(qvel=jnp.asarray([3.0, -2.0]))

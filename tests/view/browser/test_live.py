@@ -228,6 +228,7 @@ def test_steps_do_not_depend_on_how_many_are_taken_at_once(m):
     np.testing.assert_allclose(many.qpos, d.qpos, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_world_that_is_looked_at_stays_as_it_is():
     """Its forces and sensors are found without a change of its state."""
     from jaxsim.view.browser.simulation import Simulation

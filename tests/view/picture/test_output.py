@@ -29,6 +29,7 @@ XML = f"""<mujoco>
 </mujoco>"""
 
 
+@pytest.mark.slow
 def test_data_needs_no_results():
     m = jaxsim.load_model(XML)
     full, bare = jaxsim.make_data(m), jaxsim.make_data(m, keep=[])

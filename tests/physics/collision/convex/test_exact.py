@@ -110,6 +110,7 @@ def _check(shapes: dict[str, str], each: int):
     assert wrong / len(pairs) < 0.02
 
 
+@pytest.mark.slow
 def test_cylinders_have_exact_distances_and_normals():
     _check(CYLINDERS, 100)
 
@@ -119,6 +120,7 @@ def test_curved_shapes_have_exact_distances_and_normals():
     _check(CYLINDERS | OTHERS, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "height", [0.0, *(pytest.param(h, marks=pytest.mark.slow) for h in (0.05, 0.19))]
 )

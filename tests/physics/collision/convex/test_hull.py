@@ -64,6 +64,7 @@ def farthest(point: np.ndarray, d: np.ndarray) -> np.ndarray:
     return np.concatenate([(point @ part.T).max(axis=0) for part in parts])
 
 
+@pytest.mark.short("box-float64", "rough-float64", "cut-float32")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", ALL)
 def test_no_vertex_is_farther(name, dtype):
@@ -143,6 +144,7 @@ def test_edges():
             assert end == outline[outline.index(v) - 1]
 
 
+@pytest.mark.slow
 def test_each_world_has_its_own_vertices():
     """Vertices, faces and normals are those that each world finds by itself; also all in a row."""
     mj = oracle("box", "drum", "shard")
@@ -223,6 +225,7 @@ def test_zero_direction_returns_a_vertex():
         assert ((found >= 0) & (found < mj.nmeshvert)).all()
 
 
+@pytest.mark.slow
 def test_the_program_does_not_grow_with_the_meshes():
     def sizes(*names):
         _, h = loaded(oracle(*names))

@@ -201,6 +201,7 @@ def test_worlds_are_a_loop():
     assert_worlds_are_a_loop(places, mj, states(mj, 3), ROUNDING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [jnp.float64, jnp.float32])
 def test_the_farthest_vertex_is_that_of_a_search(dtype):
     """A mesh of several blocks, one of a part of a block, and one with a hull."""

@@ -66,6 +66,7 @@ def test_points_of_hulls_equal_the_oracle():
     assert double > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [3, pytest.param(64, marks=pytest.mark.slow)])
 def test_contacts_do_not_depend_on_the_lanes_of_a_chunk(lanes):
     """Searches end together in a chunk; a lane by itself grows its polytope entry by entry."""

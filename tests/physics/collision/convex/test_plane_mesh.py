@@ -130,6 +130,7 @@ def test_signed_distance_fields_touch_with_their_hull():
     assert any(len(c) > 2 for c in contacts)
 
 
+@pytest.mark.slow
 def test_worlds_last():
     """`[n, worlds]` items give what each gives alone; single precision stays close."""
     mj = oracle(*NAMES)
@@ -175,6 +176,7 @@ def test_derivatives():
     np.testing.assert_allclose(slope[:, smooth], fine[:, smooth], **DIFFERENCE)
 
 
+@pytest.mark.slow
 def test_reverse_mode_is_finite_where_faces_are_flush():
     """Level boxes and drums, in the plane, above and below it: no NaN in value or gradient."""
     mj = oracle("box", "drum")
@@ -195,6 +197,7 @@ def test_reverse_mode_is_finite_where_faces_are_flush():
     assert all(np.isfinite(g).all() for g in jax.tree.leaves(gradient))
 
 
+@pytest.mark.slow
 def test_meshes_fall_as_in_mujoco():
     """Dropped on a level plane, three hulls bounce, tip over and come to rest in the same way."""
     shapes = "".join(

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from optimized import OPTIMIZED
 from physics.collision.field.fields_of_all import all_kinds, oracle_distance, physics, placed
 from tolerance import FLOAT32, ROUNDING, STORED_SINGLE
 
@@ -40,7 +39,7 @@ def asked():
 def test_distances_and_slopes_equal_the_oracle(asked):
     """Slopes of plugins, and outside of octrees, are one-sided differences of 1e-8 in MuJoCo."""
     mj, solid, points, x = asked
-    value, slope = jax.jit(distance_and_slope, compiler_options=OPTIMIZED)(x, solid)
+    value, slope = jax.jit(distance_and_slope)(x, solid)
     slope = np.stack([np.asarray(c) for c in slope.parts], -1)
     d = mujoco.MjData(mj)
     mujoco.mj_forward(mj, d)
@@ -66,6 +65,7 @@ def test_single_precision(asked):
     assert near.mean() > 0.999  # the rest: just across a crease
 
 
+@pytest.mark.slow
 def test_gradients_are_finite_where_shapes_are_singular(asked):
     """Centers, axes, planes of symmetry and corners, of all geoms: also second derivatives."""
     mj, solid, _, _ = asked

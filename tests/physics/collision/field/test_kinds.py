@@ -17,6 +17,7 @@ OCTREE = '<mesh name="ring" builtin="supertorus" params="12 .3 1 1" scale=".5 .5
 RING = '<geom type="sdf" mesh="ring"/>'
 
 
+@pytest.mark.slow
 def test_the_functions_of_geoms():
     m = put_model(all_kinds())
     kinds = [kind_of(m.structure, g) for g in range(m.ngeom)]

@@ -30,6 +30,7 @@ def drawn(mesh: str, starts: int, spread: float = 0.4):
     return draw(mj, [(0, 1)], 60, spread, seed=0), mesh_sdf_tables(physics(mj))
 
 
+@pytest.mark.short("ball-40")
 @pytest.mark.parametrize(("mesh", "starts"), [("tetrahedron", 20), ("ball", 10), ("ball", 40)])
 def test_contacts_equal_the_oracle(mesh, starts):
     """Contacts are equal in number and order; with many starts, a few faces exhaust the limit.
@@ -66,6 +67,7 @@ def test_derivative():
     assert close.mean() > 0.98  # the rest: where a step prefers another corner
 
 
+@pytest.mark.slow
 def test_reverse_mode_and_worlds_last():
     """A finite gradient; `[n, worlds]` is a loop over worlds; single precision stays sane."""
     p, m = drawn("tetrahedron", 20)

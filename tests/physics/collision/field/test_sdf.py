@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
-from optimized import OPTIMIZED
+import pytest
 from physics.collision.field.fields_of_all import (
     ALONE,
     PRIMITIVES,
@@ -34,7 +34,7 @@ STEP = 1e-6  # of finite differences
 BOX = PRIMITIVES.index("box")
 FIRST_SDF = len(PRIMITIVES)
 
-collide = jax.jit(sdf_contacts, compiler_options=OPTIMIZED)
+collide = jax.jit(sdf_contacts)
 
 
 @functools.cache
@@ -149,6 +149,7 @@ def test_contacts_move_as_those_that_are_searched_again():
     assert left(slice(0, 1)) < 0.8  # distance, whose slope jumps with the last step of the search
 
 
+@pytest.mark.slow
 def test_contacts_go_along_when_both_geoms_move():
     """Contacts move with the two geoms as one rigid body, to the last digit."""
     a, b, m = ball_in("bowl")
@@ -167,6 +168,7 @@ def test_contacts_go_along_when_both_geoms_move():
     np.testing.assert_allclose(ours[there][:, 4:], np.cross(spin, normal), **ROUNDING)
 
 
+@pytest.mark.slow
 def test_reverse_mode_is_the_transpose_of_forward_mode():
     a, b, m = ball_in("bowl")
     rng = np.random.default_rng(2)
@@ -185,6 +187,7 @@ def test_reverse_mode_is_the_transpose_of_forward_mode():
     np.testing.assert_allclose(jnp.vdot(gradient, way), slope, **ROUNDING)
 
 
+@pytest.mark.slow
 def test_worlds_last():
     """`[n, worlds]` items equal the results of each world; single precision gives equal points."""
     a, b, m = ball_in("bowl")
@@ -209,6 +212,7 @@ def test_worlds_last():
     np.testing.assert_allclose(np.linalg.norm(normal[here], axis=-1), 1, **FLOAT32)
 
 
+@pytest.mark.slow
 def test_no_contacts_without_starting_points():
     mj = compiled({"a": sdf_geom("torus"), "b": sdf_geom("torus")}, starts=0)
     mjd = mujoco.MjData(mj)

@@ -118,6 +118,7 @@ def entries(m: jaxsim.Model, qpos: jax.Array) -> list:
     return found
 
 
+@pytest.mark.short("sheet on solid")
 @pytest.mark.parametrize(
     "case",
     [pytest.param(c, marks=pytest.mark.slow) if c in ("sheets", "solids") else c for c in CASES],
@@ -176,6 +177,7 @@ def compare_contacts(case: str, table: int, tolerance: dict) -> None:
         np.testing.assert_allclose(found.contact.dist[k][:n], state.contact.dist, **tolerance)
 
 
+@pytest.mark.slow
 def test_batched_world_equals_single_world():
     m = load("simple", NO_TABLE, pairs=300)
     qpos = poses(m)

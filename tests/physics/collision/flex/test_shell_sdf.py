@@ -132,6 +132,7 @@ def triangles():
     return geom, RoundedHull(corner, 0.02 * one), shell_fields(physics(mj)), jnp.zeros(n)
 
 
+@pytest.mark.slow
 def test_derivative():
     """Central differences of the contacts: a found point is fixed to its triangle."""
     geom, triangle, fields, reach = triangles()

@@ -125,6 +125,7 @@ def test_a_step_is_the_same(scene, cone, warmstart):
         )
 
 
+@pytest.mark.slow
 def test_one_world():
     m = jaxsim.load_model(SMALL.format(cone="pyramidal", warmstart="enable"))
     many = started(m, 3)
