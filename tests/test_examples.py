@@ -110,7 +110,9 @@ def test_every_example_of_an_extension_is_shown():
     assert all(f"examples/extend/{name}.py" in page for name in files)
 
 
-@pytest.mark.parametrize("name", slow_if_long(SHOWN, {"motor_network", "shape"}))
+@pytest.mark.parametrize(
+    "name", slow_if_long(SHOWN, {"motor_network", "motor_thermometer", "shape"})
+)
 def test_the_example_of_an_extension(name, capsys):
     before = set(registered_plugins())
     try:
@@ -126,6 +128,7 @@ def test_the_example_of_an_extension(name, capsys):
     assert capsys.readouterr().out.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_example_of_the_quickstart_is_read():
     """`docs/quickstart.md`: a model, a task, a motion and a study, as they stand."""
     folder = ROOT / "examples/plate"

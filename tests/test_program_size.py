@@ -95,7 +95,7 @@ def traced(m):
     return jax.jit(jax.vmap(jaxsim.step, (None, 0))).trace(m, d)
 
 
-@pytest.mark.short("humanoid", "cartpole")
+@pytest.mark.short("humanoid")
 @pytest.mark.parametrize("name", SIZES)
 def test_the_program_of_a_step_has_not_grown(name):
     report = program_report(jaxsim.load_model(CONFIGS / f"{name}.xml"), WORLDS, lower=True)

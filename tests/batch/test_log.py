@@ -78,6 +78,7 @@ def test_the_logger_has_a_line(m, caplog):
     assert record.getMessage().startswith("world 0, 1.5 s: BADCTRL: control not finite")
 
 
+@pytest.mark.slow
 def test_gradients_pass(m):
     step = jaxsim.log_warnings(jaxsim.step, lambda _: None)
 

@@ -125,6 +125,7 @@ def test_computed_torque_gives_the_acceleration(m, d):
     assert np.abs(too_much.missing).max() > 1
 
 
+@pytest.mark.slow
 def test_a_motion_of_the_engine_is_explained():
     m = load_model(CART)
     d = make_data(m).replace(qpos=jnp.array([0.1, 0.5]))

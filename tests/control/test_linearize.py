@@ -166,6 +166,7 @@ def test_vmap_over_the_controls_of_a_trajectory():
     assert linear.C is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["euler", pytest.param("contact", marks=pytest.mark.slow)])
 def test_difference_inverts_moved(case):
     m = load_model(CASES[case])

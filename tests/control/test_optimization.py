@@ -99,6 +99,7 @@ def test_the_files_of_configs_are_read(path):
     assert found.m.smooth is None
 
 
+@pytest.mark.slow
 def test_starts_limits_and_guesses(tmp_path):
     (tmp_path / "model.xml").write_text(MODEL)
     (tmp_path / "a.toml").write_text("""

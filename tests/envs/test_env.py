@@ -152,6 +152,7 @@ def test_without_a_reset_a_world_goes_on():
     assert float(states[-1].done.min()) == 1
 
 
+@pytest.mark.slow
 def test_selected_worlds_are_reset():
     worlds = VectorEnv(ENV, length=LENGTH, autoreset=None)
     state = _run(worlds)[-1]

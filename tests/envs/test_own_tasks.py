@@ -98,6 +98,7 @@ def test_many_worlds_are_as_one(names, robots):
                 np.testing.assert_allclose(many[3], single, **DYNAMICS)
 
 
+@pytest.mark.slow
 def test_starts():
     d = begun(make("quadruped_velocity"), many=400)
     np.testing.assert_allclose(jnp.abs(d.userdata).max(0), quadruped.MAX_COMMANDS, rtol=0.02)

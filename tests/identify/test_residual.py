@@ -73,6 +73,7 @@ def sequences(motions, **options):
     ]
 
 
+@pytest.mark.slow
 def test_the_true_model_leaves_nothing(m, motions):
     """Also at times between the steps, with gaps, and in rows of their own sigma."""
     P = parameters(m, {"body:lower/mass": scale()})

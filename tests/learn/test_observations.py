@@ -115,6 +115,7 @@ def test_an_observation_that_is_not_there_is_told(tmp_path, seen, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_task_of_two_dicts_of_one_name_is_flat(tmp_path):
     """Arrays side by side in the order of their names."""
     made = run(tmp_path)

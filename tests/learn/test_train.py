@@ -229,6 +229,7 @@ def test_checkpoints_are_those_of_these_settings(whole, settings, folder):
         new_run(settings, folder / "fresh").restore()
 
 
+@pytest.mark.slow
 def test_a_task_stands_beside_its_settings(folder, monkeypatch):
     """Or where the command runs; what is imported is found there alone."""
     beside = folder / "beside"

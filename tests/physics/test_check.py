@@ -93,7 +93,7 @@ NOT_COMPARED = {
 }
 
 
-@pytest.mark.short("qpos")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
 def test_without_autoreset_a_bad_world_is_only_counted(name):
     ours, theirs, kind = CHECKS[name]

@@ -71,6 +71,7 @@ def test_there_is_no_force_in_the_shape_without_stress():
     assert np.abs(force(flat, still)).min() > 0.1 * BENDING
 
 
+@pytest.mark.slow
 def test_a_cantilever_bends_as_a_beam_does():
     """Euler and Bernoulli: a load F at the end of a beam of length l moves it by F l^3 / (3 E I).
 

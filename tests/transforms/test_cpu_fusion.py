@@ -260,6 +260,7 @@ def test_a_step_is_made_of_few_kernels(worlds):
         assert not MARKED.search(jax.jit(step).lower(m, d).as_text())
 
 
+@pytest.mark.slow
 def test_one_humanoid_iterates_inside_of_kernels():
     """A loop that a kernel cannot hold costs a call of each of its operations in each iteration."""
     m = jaxsim.load_model(CONFIGS / "humanoid.xml")

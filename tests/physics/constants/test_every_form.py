@@ -174,7 +174,7 @@ def test_the_constants_of_a_task_with_many_trees():
     jax.eval_shape(jaxsim.set_const, make("hand_cube").m)
 
 
-@pytest.mark.short("star")
+@pytest.mark.slow
 @some
 def test_randomize_gives_each_world_its_constants(name):
     m = load(name)

@@ -134,7 +134,7 @@ ROPES = """<mujoco><option integrator="{integrator}"><flag diagexact="{exact}"/>
   {arms}</worldbody><tendon>{ropes}</tendon></mujoco>"""
 
 
-@pytest.mark.slow
+@pytest.mark.short("discrete-enable")
 @pytest.mark.parametrize(("integrator", "exact"), [("Euler", "disable"), ("discrete", "enable")])
 def test_rows_of_fixed_tendons_are_of_all_worlds(integrator, exact):
     """Friction of tendons whose Jacobian does not depend on the state, in trees that are apart."""

@@ -27,13 +27,10 @@ def model(case: str, integrator: str) -> mujoco.MjModel:
     )
 
 
+@pytest.mark.slow  # the quick one is test_rows_of_fixed_tendons_are_of_all_worlds, test_groups.py
 @pytest.mark.parametrize(
     ("case", "integrator"),
-    [
-        pytest.param("pyramids", "Euler", marks=pytest.mark.slow),
-        ("cones", "discrete"),
-        pytest.param("cones", "implicitfast", marks=pytest.mark.slow),
-    ],
+    [("pyramids", "Euler"), ("cones", "discrete"), ("cones", "implicitfast")],
 )
 def test_rows_and_forces_beside_mujoco(case, integrator):
     mj = model(case, integrator)

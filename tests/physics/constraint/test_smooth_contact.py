@@ -88,6 +88,7 @@ def test_the_force_is_that_of_the_formula(solref):
     np.testing.assert_allclose(found, expected, **SOLVER)
 
 
+@pytest.mark.slow
 def test_distant_contact_force_is_small():
     """At the end of the reach the force is below 1e-4 of what it is in touch."""
     m = ball()
@@ -378,6 +379,7 @@ def test_a_suction_cup_draws_by_the_weight_of_its_contact():
     np.testing.assert_allclose(jax.jit(jax.vmap(drawn))(heights), -7 * weights, **ROUNDING)
 
 
+@pytest.mark.slow
 def test_what_is_written_back_is_without_the_length():
     spec = jaxsim.Spec.from_string(BOX)
     m = jaxsim.load_model(spec, smooth=H)

@@ -88,6 +88,7 @@ def test_a_step_in_two_parts(integrator, flag):
         same(d, mjd)
 
 
+@pytest.mark.slow
 def test_a_bad_state_is_put_back_in_either_part():
     _, _, m, d = start()
     first, second = jit(jaxsim.step1), jit(jaxsim.step2)

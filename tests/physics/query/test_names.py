@@ -126,6 +126,7 @@ def test_several_bodies_that_a_ray_does_not_meet(world):
         assert hit.geomid == -1
 
 
+@pytest.mark.slow
 def test_a_body_that_is_held_with_the_mouse(world):
     m, d = world
     camera = view.default_free_camera(m)

@@ -87,6 +87,7 @@ def at(visitor, place) -> bool:
     return np.allclose(told.get("position", np.inf), place, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_contacts_of_a_motion_that_stands_still(m):
     with Replay(m, rising(0.0, 1.0), port=0) as replay, Visitor(replay.viewer.server) as visitor:
         visitor.wait(lambda: not replay.playing)

@@ -243,6 +243,7 @@ def jaco(file: str, height: float) -> mujoco.MjModel:
     return spec.compile()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "height"),
     [("jaco_arm.xml", 0.4), pytest.param("jaco_hand.xml", 0.1, marks=pytest.mark.slow)],
