@@ -20,8 +20,9 @@ _INPUT_FIELDS = (
     "time qpos qvel act history plastic ctrl qfrc_applied xfrc_applied mocap_pos mocap_quat "
     "userdata eq_active"
 ).split()
-# Fractions of a step: by which a sample may miss a step and still belong to it, and by which a
-# control may come late and still apply to it.
+# Fractions of a step: by which a sample may miss a step and still belong to it (more where
+# the rounding of the timestep has added up to more), and by which a control may come late and still
+# apply to it.
 _STEP_TOLERANCE = 1e-6
 _MAX_CONTROL_LATENESS = 0.01
 _HOLD_KINDS = ("zero", "linear")
@@ -131,7 +132,9 @@ def sample_recording(m: Model, sequence: Sequence, history: int = 0) -> Samples:
     for s in series:
         row, column = np.nonzero(np.isfinite(s.values))
         position = (s.times[row] - start) / h
-        near = np.abs(position - np.round(position)) < _STEP_TOLERANCE
+        # a timestep in single precision is known to its rounding, which adds up over the steps
+        reach = np.maximum(_STEP_TOLERANCE, np.finfo(m.qpos0.dtype).eps * np.abs(position))
+        near = np.abs(position - np.round(position)) < reach
         position = np.where(near, np.round(position), position)
         kept = position >= 0
         row, column, position = row[kept], column[kept], position[kept]

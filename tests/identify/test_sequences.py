@@ -192,3 +192,13 @@ def test_a_long_log_stays_on_the_steps_in_single_precision(digits):
         np.testing.assert_array_equal(found.step, np.arange(3000))
         np.testing.assert_array_equal(found.part, 0)
     np.testing.assert_allclose(found.step + found.part, rows, atol=2e-3)
+
+
+def test_samples_of_a_step_that_is_no_decimal_stay_on_it_in_single_precision():
+    """148 samples a second of four steps each: an error of 6e-9 adds up over 2000 steps."""
+    with jax.enable_x64(False):
+        m = jaxsim.load_model(XML.replace('timestep="0.01"', f'timestep="{1 / 592}"'))
+        series = TimeSeries(np.arange(500) / 148, np.arange(500.0), ["q"])
+        found = sample_recording(m, Sequence(series, ctrl=np.zeros((2000, m.nu))))
+    np.testing.assert_array_equal(found.step, 4 * np.arange(500))
+    np.testing.assert_array_equal(found.part, 0)
