@@ -126,7 +126,8 @@ def _slopes(m: Model, joint: int, found: list, step: int, reach: int) -> np.ndar
     common = functools.reduce(np.intersect1d, [at for at, _ in found])
     if len(common) < 2:
         return None
-    near = common[np.argsort(np.abs(common - step))[: 2 * reach + 1]]
+    # in the order of time: velocities are in the frame of the middle sample, that of the cut
+    near = np.sort(common[np.argsort(np.abs(common - step))[: 2 * reach + 1]])
     rows = np.stack([values[np.searchsorted(at, near)] for at, values in found], 1)
     return line_velocity(m, joint, near, rows)
 
