@@ -103,7 +103,9 @@ def scale(low=None, high=None, *, mean=None, sd=None, share=False, frozen=False)
     Args:
       low, high: bounds of the factor.
       mean, sd: mean and standard deviation of the prior of the factor; `sd` is relative.
-      share: one factor for all objects that the name selects; else each has its own.
+      share: one factor for all objects that the name selects; else each has its own. A shared
+        factor on masses or inertias multiplies those that follow from sizes and densities among the
+        parameters. Otherwise the product of factor and number in the model replaces them.
       frozen: the number stays at its first guess.
     """
     return Form("scale", low, high, None, mean, sd, share, frozen)

@@ -21,7 +21,7 @@ from jaxsim.identify.targets.actuator_formulas import (
     entries_set,
     real_fields,
 )
-from jaxsim.identify.targets.geometry import DENSITY_FIELD, SIZE_FIELD, with_reshaped_geoms
+from jaxsim.identify.targets.geometry import DENSITY_FIELD, OF_BODY, SIZE_FIELD, with_reshaped_geoms
 from jaxsim.identify.targets.select import (
     TARGET_PATTERN,
     ParameterTarget,
@@ -282,7 +282,8 @@ class Parameters(Mapping[str, Parameter]):
           m: the model that the parameters belong to.
           theta: the unknowns, (size,).
         """
-        # sizes and densities first: other parameters of their bodies then override the result
+        # sizes and densities first: other parameters of their bodies then override the result, or
+        # multiply it
         shapes: dict[str, jax.Array] = {}
         parts = list(self._split(theta))
         for p, u in parts:
@@ -425,7 +426,12 @@ def _written_fields(m: Model, changed: Mapping[str, jax.Array], p: Parameter, u:
     numbers, found = p.numbers(u), {}
     for write in p.target.writes:
         array = now(write.field)
-        own = numbers if write.owner is None else numbers[write.owner]
-        flat = array.reshape(-1).at[write.addresses].set(jnp.asarray(write.sign, u.dtype) * own)
+        flat = array.reshape(-1)
+        if p.form.kind == "scale" and p.form.share and write.field in OF_BODY:
+            # a shared factor multiplies what follows from sizes and densities
+            flat = flat.at[write.addresses].set(p.value(u) * flat[write.addresses])
+        else:
+            own = numbers if write.owner is None else numbers[write.owner]
+            flat = flat.at[write.addresses].set(jnp.asarray(write.sign, u.dtype) * own)
         found[write.field] = flat.reshape(array.shape)
     return found

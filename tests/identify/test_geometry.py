@@ -96,6 +96,32 @@ def test_a_mass_that_is_searched_too_holds(m):
     assert new.geom_size[1, 1] == pytest.approx(0.25)
 
 
+def test_a_shared_factor_multiplies_the_inertia_that_follows_from_a_size(m):
+    """The model equals MuJoCo's whose inertia is multiplied after it was compiled."""
+    forms = {"body:arm/inertia": scale(0.5, 3, share=True), "geom:rod/size[1]": linear()}
+    P = parameters(m, forms | {"body:arm/mass": scale(0.5, 3, share=True)})
+    values = {"body:arm/inertia": 1.5, "geom:rod/size[1]": 0.27, "body:arm/mass": 1.2}
+
+    def model(theta):
+        new = P.model(m, theta)
+        return new.body_inertia[1], new
+
+    slope, new = jax.jit(jax.jacfwd(model, has_aux=True))(P.vector(values))
+    mj = mujoco.MjModel.from_xml_string(ARM.format(**BASE | {"half": 0.27}))
+    mj.body_inertia[1] *= 1.5
+    mj.body_mass[1] *= 1.2
+    mujoco.mj_setConst(mj, mujoco.MjData(mj))
+    for field in ("body_mass", "dof_M0", "body_invweight0", "dof_invweight0"):
+        np.testing.assert_allclose(
+            getattr(new, field), getattr(mj, field), err_msg=field, **DYNAMICS
+        )
+    np.testing.assert_allclose(tensors(new), tensors(mj), **DYNAMICS)
+    # the derivative by the factor, of the logistic function of its logarithm
+    u = P.vector(values)[0]
+    logistic = np.log(3 / 0.5) * jax.nn.sigmoid(u) * jax.nn.sigmoid(-u)
+    np.testing.assert_allclose(slope[:, 0], logistic * new.body_inertia[1], **DYNAMICS)
+
+
 def test_a_body_with_an_inertial_keeps_it(m):
     P = parameters(m, {"geom:of told/size[0]": linear()})
     new = jax.jit(lambda theta: P.model(m, theta))(P.vector({"geom:of told/size[0]": 0.2}))

@@ -1,10 +1,13 @@
 """Multiple shooting: where pieces start, and parameters recovered from pieces of a motion."""
 
+from pathlib import Path
+
 import jax
 import mujoco
 import numpy as np
 import pytest
 from recordings import record, waves
+from scipy.spatial.transform import Rotation
 
 import jaxsim
 from jaxsim.identify import (
@@ -20,6 +23,7 @@ from jaxsim.identify import (
 from jaxsim.identify.joint_velocity import line_velocity
 from jaxsim.identify.sequences import initial_state, sample_recording
 from jaxsim.identify.shooting import Cut, cuts, guesses
+from jaxsim.identify.study import read_study
 
 # two heavy rods that rotate fully
 DOUBLE = """<mujoco><option timestep="0.01"/><worldbody>
@@ -34,6 +38,7 @@ CUBE = """<mujoco><option timestep="0.002" cone="elliptic"/><worldbody>
   <geom name="cube" type="box" size="0.05 0.05 0.05" mass="0.4" friction="0.3 0 0" condim="3"
     priority="1" solref="0.01 0.8"/></body></worldbody></mujoco>"""
 STEPS, NOISE = 250, 0.01
+TOSSES = Path(__file__).resolve().parents[2] / "examples/cube_tosses"
 
 
 def test_a_recording_is_cut():
@@ -74,6 +79,59 @@ def test_the_velocity_of_a_free_joint_is_that_of_its_samples():
     np.testing.assert_allclose(velocity, [0.3, 0, 0, *spin], atol=1e-9)
     still = line_velocity(m, 0, h * np.arange(3), np.repeat(poses[:1], 3, 0))
     np.testing.assert_array_equal(still, 0)
+
+
+@pytest.mark.parametrize("reach", [1, 4])
+def test_the_velocity_at_a_cut_is_in_the_frame_of_the_cut(reach):
+    """Rotation vectors from the pose at the cut, whose axis changes from sample to sample."""
+    m = jaxsim.load_model(CUBE)
+    rng, h, cut = np.random.default_rng(3), 0.002, 10
+    turns = [Rotation.identity()]
+    for spin in 20 * rng.normal(size=(20, 3)):
+        turns.append(turns[-1] * Rotation.from_rotvec(h * spin))
+    poses = [[0, 0, 1, *turn.as_quat(scalar_first=True)] for turn in turns]
+    names = [f"qpos:root[{k}]" for k in range(7)]
+    sequence = Sequence(TimeSeries(h * np.arange(21), np.array(poses), names))
+    s = sample_recording(m, sequence)
+    (_, (qpos, qvel, _), *_) = guesses(m, initial_state(m, sequence), s, cuts(s, cut), 0, reach)
+    np.testing.assert_allclose(qpos, poses[cut], rtol=1e-12)
+    times = h * np.arange(-reach, reach + 1)
+    near = turns[cut - reach : cut + reach + 1]
+    vectors = np.array([(turns[cut].inv() * turn).as_rotvec() for turn in near])
+    np.testing.assert_allclose(qvel[3:], times @ vectors / (times @ times), rtol=1e-9)
+
+
+def test_pieces_of_measured_tosses_move_as_in_mujoco():
+    """Predictions equal MuJoCo's for another side, inertia and contact than the file's."""
+    values = {"size": 0.049, "friction[0]": 0.15, "solref[0]": 0.007, "solref[1]": 0.6}
+    values = {f"geom:cube/{n}": v for n, v in values.items()}
+    values |= {"geom:table/pos[2]": 0.003, "body:cube/inertia": 1.4}
+    study = read_study(TOSSES / "identify.toml", ["data.0.recordings='0'"])
+    P = study.parameters
+    problem = build_residual_fn(study.m, P, study.data, segments=48, tied=False)
+    (found,) = problem.predictions(problem.start(P.vector(values)))
+    spec = mujoco.MjSpec.from_file(str(TOSSES / "cube.xml"))
+    cube, table = spec.geom("cube"), spec.geom("table")
+    cube.size, cube.friction, cube.solref = [0.049] * 3, [0.15, 0, 0], [0.007, 0.6]
+    table.pos = [0, 0, 0.003]
+    mj = spec.compile()
+    mj.body_inertia[1] *= 1.4
+    mujoco.mj_setConst(mj, mujoco.MjData(mj))
+    starts, touched = problem._pieces.start, 0
+    (s,) = problem.samples
+    for k, (_, ids) in enumerate(problem._places):
+        d = mujoco.MjData(mj)
+        d.qpos, d.qvel = starts.qpos[k], starts.qvel[k]
+        motion = []
+        for _ in range(49):
+            motion.append(np.concatenate([d.qpos, d.qvel]))
+            mujoco.mj_step(mj, d)
+            touched += d.ncon
+        columns = [problem._columns[j] - study.m.nsensordata for j in s.signal[ids]]
+        expected = np.array(motion)[s.step[ids] - 48 * k, columns]
+        # both solvers stop at a tolerance of 1e-8, which impacts amplify
+        np.testing.assert_allclose(found[ids], expected, rtol=0, atol=1e-5)
+    assert touched > 100
 
 
 def test_untied_pieces_start_as_was_measured():
