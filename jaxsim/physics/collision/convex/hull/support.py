@@ -12,8 +12,9 @@ map, and each cell of the map has a short list of candidate vertices. For d = (.
     `candidate` from there on, `max_candidates` vertices        3, 9, 17, ...
     the farthest of these                                       9
 
-Lists are read up to the length of the longest one; entries past the end of a list are other
-vertices of the same hull, which are not farther. A mesh without a hull is searched whole, in
+Where a platform has inexpensive loops, lists are read up to the length of the longest one of the
+call, elsewhere of the model; entries past the end of a list are other vertices of the same hull,
+which are not farther. A mesh without a hull is searched whole, in
 chunks, as in MuJoCo (Computation: Convex collisions). hulls.py defines ids and shapes of the
 operands.
 """
@@ -38,6 +39,7 @@ from jaxsim.physics.collision.convex.hull.hulls import (
     row_of,
 )
 from jaxsim.physics.collision.convex.hull.tables import HullTables
+from jaxsim.transforms.platform import platform
 from jaxsim.transforms.tuning import tuning
 
 
@@ -68,10 +70,33 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
 def _farthest_candidate(h: Hulls, hull: Array, d: Vec) -> Array:
     """Return the farthest candidate vertex, or the vertex to which hill climbing leads from it."""
     start = _candidates(h.tables, row_of(h, hull), d)
-    listed = gather_items(h.tables.candidate, start[None] + leading_iota(h.max_candidates, start))
-    listed = row_ids(h, listed, hull[None])
-    best = argmax_choice(listed, hull_vertex(h, listed).dot(add_axis(d)))
+    if platform().scans:
+        best = _farthest_in_list(h, hull, start, d)
+    else:
+        place = start[None] + leading_iota(h.max_candidates, start)
+        listed = row_ids(h, gather_items(h.tables.candidate, place), hull[None])
+        best = argmax_choice(listed, hull_vertex(h, listed).dot(add_axis(d)))
     return _hill_climb(h, best, d) if h.climbs and h.nhull else best
+
+
+def _farthest_in_list(h: Hulls, hull: Array, start: Array, d: Vec) -> Array:
+    """Return the farthest candidate of the lists from `start` on, by a loop over the longest."""
+    h, d = lax.stop_gradient((h, d))
+    number = gather_items(h.tables.candidate_num, start)
+
+    def candidate(k: Array | int) -> tuple[Array, Array]:
+        """Return the k-th candidate, or the last one, and how far it is."""
+        place = start + jnp.minimum(k, number - 1)
+        vertex = row_ids(h, gather_items(h.tables.candidate, place), hull)
+        return vertex, hull_vertex(h, vertex).dot(d)
+
+    def offer(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Keep the farther one; the first among equal ones."""
+        vertex, value = candidate(k)
+        farther = value > best[1]
+        return jnp.where(farther, vertex, best[0]), jnp.where(farther, value, best[1])
+
+    return lax.fori_loop(1, jnp.max(number, initial=0), offer, candidate(0))[0]
 
 
 def _hill_climb(h: Hulls, vertex: Array, d: Vec) -> Array:

@@ -27,6 +27,7 @@ class HullTables(NamedTuple):
         `[nmesh]`; arbitrary for other meshes.
       cell_code, part_adr, pole_u, pole_v, slice_adr, candidate: the support map, hull_* of the
         structure (assets/mesh/support_map.py).
+      candidate_num: number of candidates in the list that starts at an address; 0 elsewhere.
       vertex_faces_adr, vertex_faces_num: address and number of the entries of each vertex in
         `vertex_face` and `vertex_corner`.
       vertex_face, vertex_corner: a polygon at the vertex, and the address of the vertex in the
@@ -47,6 +48,7 @@ class HullTables(NamedTuple):
     pole_v: jax.Array
     slice_adr: jax.Array
     candidate: jax.Array
+    candidate_num: jax.Array
     vertex_faces_adr: jax.Array
     vertex_faces_num: jax.Array
     vertex_face: jax.Array
@@ -79,6 +81,7 @@ def lookup_tables(s: Structure, drawn: bool) -> HullTables:
         pole_v=s.hull_pole[:, 1],
         slice_adr=s.hull_slice.ravel(),
         candidate=np.searchsorted(searched, s.hull_vertid),
+        candidate_num=_list_lengths(s),
         vertex_faces_adr=s.mesh_polymapadr[searched],
         vertex_faces_num=s.mesh_polymapnum[searched],
         vertex_face=_append_zero(s.mesh_polymap + s.mesh_polyadr[mesh_of_entry]),
@@ -89,6 +92,18 @@ def lookup_tables(s: Structure, drawn: bool) -> HullTables:
         spanning_triple=tuple(s.mesh_polyquad.T),
     )
     return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)
+
+
+def _list_lengths(s: Structure) -> np.ndarray:
+    """Return the number of candidates in the list that starts at each address of `hull_vertid`.
+
+    Lists are stored one after another, each once.
+    """
+    starts = np.unique(np.concatenate([s.hull_part, s.hull_slice.ravel()]))
+    starts = starts[starts >= 0]
+    number = np.zeros(len(s.hull_vertid), int)
+    number[starts] = np.diff(np.append(starts, len(number)))
+    return np.minimum(number, s.nhullmost)
 
 
 @cache_by_structure
