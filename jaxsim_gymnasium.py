@@ -13,9 +13,9 @@ lengths of `jaxsim.envs.tasks.TASKS`; a test compares the two.
 try:
     from gymnasium.envs.registration import register, registry
 except ModuleNotFoundError as error:
-    raise ImportError(
-        "jaxsim_gymnasium needs Gymnasium: pip install 'jaxsim-engine[rl]'"
-    ) from error
+    from jaxsim.optional import MissingExtra, install_hint  # loads JAX, but only for the error
+
+    raise MissingExtra(f"jaxsim_gymnasium needs Gymnasium; {install_hint('rl')}") from error
 
 ADAPTER = "jaxsim.envs.gymnasium"
 SUITE = """

@@ -2,9 +2,6 @@
 rollout."""
 
 import argparse
-import importlib
-import importlib.util
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +16,7 @@ from jaxsim.io.save import is_saved
 from jaxsim.mjcf import file_contents
 from jaxsim.model.model import Model
 from jaxsim.model.names import name2id
+from jaxsim.optional import require
 from jaxsim.physics.public import api as physics
 from jaxsim.physics.public.make_data import make_data
 
@@ -42,7 +40,7 @@ _SETTLING_STEPS = 20  # steps of MuJoCo before the comparison, so that the state
 
 def compare(args: argparse.Namespace) -> int:
     """Print the largest difference of each quantity."""
-    mujoco = _mujoco()
+    mujoco = require("mujoco", "mujoco")
     if not args.float32:
         jax.config.update("jax_enable_x64", True)
     m = load_model(args.model)
@@ -85,12 +83,6 @@ def compare(args: argparse.Namespace) -> int:
         _report(stage, "qpos", np.asarray(d.qpos), state.qpos)
         _report("", "qvel", np.asarray(d.qvel), state.qvel)
     return 0
-
-
-def _mujoco() -> Any:
-    if importlib.util.find_spec("mujoco") is None:
-        raise InputProblem("compare: MuJoCo is not installed; pip install mujoco==4.0.0")
-    return importlib.import_module("mujoco")
 
 
 def _make_converged(m: Model, theirs) -> Model:

@@ -36,6 +36,7 @@ from jaxsim.identify.search.statistics import (
 from jaxsim.identify.sequences import Sequence
 from jaxsim.io.phase import named_phase
 from jaxsim.model.model import Model
+from jaxsim.optional import install_hint
 from jaxsim.physics.public.arguments import check_count
 from jaxsim.transforms.platform import quick_jit
 
@@ -304,7 +305,7 @@ def _make_search(problem: Problem, optimizer: Any, iterations: int) -> _Search:
         return _in_one_call(functools.partial(jax.lax.map, solve))
     raise ValueError(
         f"optimizer: expected 'lm', a transformation of optax or a least-squares solver of "
-        f"optimistix (pip install 'jaxsim-engine[identify]'), got {optimizer!r}"
+        f"optimistix, got {optimizer!r}; {install_hint('identify')}"
     )
 
 

@@ -17,7 +17,7 @@ def replace_mjx_modules() -> None:
     The records of Brax subclass those of MJX, so Brax, if installed, is imported before, with MJX;
     its environments with the backend "mjx" then run on jaxsim.
     """
-    mujoco = require("mujoco", "test")
+    mujoco = require("mujoco", "mujoco")
     # Import Brax with MJX, and let its environments use jaxsim.
     taken = sys.modules.get(MJX_MODULE) is sys.modules[MJX_PACKAGE]
     if not taken and importlib.util.find_spec("brax") and importlib.util.find_spec(MJX_MODULE):

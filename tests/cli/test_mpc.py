@@ -68,7 +68,7 @@ def test_wrong_options(capsys, config, tmp_path, monkeypatch):
     assert (code, "did you mean 'horizon'" in err) == (2, True)
     monkeypatch.setitem(sys.modules, "viser", None)
     code, _, err = answer(capsys, config, "--view")
-    assert (code, "jaxsim-engine[view]" in err) == (2, True)
+    assert (code, "install the extra 'view'" in err) == (2, True)
 
 
 @pytest.mark.slow

@@ -193,7 +193,7 @@ def test_a_package_that_is_missing_is_named(capsys, config, tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     code, _, err = answer(capsys, config, "--plot", tmp_path / "a.png")
     assert code == 2
-    assert "pip install 'jaxsim-engine[control]'" in err
+    assert "install the extra 'control': pip install '" in err
 
 
 @pytest.mark.slow

@@ -164,7 +164,7 @@ def test_without_the_extra_it_is_named(capsys, arm, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "viser", None)
     code, _, err = answer(capsys, "view", arm)
     assert code == 2
-    assert "pip install 'jaxsim-engine[view]'" in err
+    assert "install the extra 'view': pip install '" in err
 
 
 def test_curves_are_drawn(capsys, motion, tmp_path):

@@ -147,5 +147,7 @@ def test_arguments_that_do_not_fit(m, d, problem):
 
 def test_without_the_extra(monkeypatch, m, d, problem):
     monkeypatch.setitem(__import__("sys").modules, "optax", None)
-    with pytest.raises(ImportError, match=r"needs optax.*pip install 'jaxsim-engine\[control\]'"):
+    with pytest.raises(
+        ImportError, match="needs optax; install the extra 'control': pip install '"
+    ):
         shoot(m, d, jnp.zeros((3, 1)), problem)

@@ -98,5 +98,5 @@ def test_the_page_has_all_of_a_fit(found, sequences, tmp_path):
 
 def test_missing_package_of_the_report_is_named(found, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"pip install 'jaxsim-engine\[identify\]'"):
+    with pytest.raises(ImportError, match="install the extra 'identify': pip install '"):
         report(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import struct
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from jaxsim.assets.read.png import check_png
 from jaxsim.errors import AssetError
+from jaxsim.optional import MissingExtra, require
 
 _MODES = {
     1: "RGB",
@@ -66,7 +66,6 @@ def read_png(data: bytes, nchannel: int) -> np.ndarray:
 
 def _import_pillow() -> Any:
     try:
-        return importlib.import_module("PIL.PngImagePlugin")
-    except ImportError:
-        remedy = "pip install 'jaxsim-engine[images]'"
-        raise NoDecoder(f"PNG images are decoded by Pillow, which is missing: {remedy}") from None
+        return require("PIL.PngImagePlugin", "images")
+    except MissingExtra as error:
+        raise NoDecoder(f"PNG images are decoded by Pillow: {error}") from None

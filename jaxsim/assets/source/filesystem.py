@@ -10,12 +10,12 @@ extra `fsspec`, and for some file systems a package that fsspec names.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from jaxsim.assets.source.provider import register_provider
+from jaxsim.optional import require
 
 
 def register_filesystems(*protocols: str, **options: Any) -> None:
@@ -26,7 +26,7 @@ def register_filesystems(*protocols: str, **options: Any) -> None:
       options: passed to fsspec when a file is opened, such as `anon=True` for `s3`.
 
     Raises:
-      ImportError: the extra `fsspec` is not installed.
+      MissingExtra: the extra `fsspec` is not installed.
       ValueError: fsspec does not know a protocol, or it has another provider.
     """
     known = _fsspec().available_protocols()
@@ -78,8 +78,4 @@ class _Modified:
 
 
 def _fsspec() -> ModuleType:
-    try:
-        return importlib.import_module("fsspec")
-    except ImportError:
-        remedy = "pip install 'jaxsim-engine[fsspec]'"
-        raise ImportError(f"register_filesystems needs the package fsspec: {remedy}") from None
+    return require("fsspec", "fsspec")

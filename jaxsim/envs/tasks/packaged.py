@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jaxsim.io.load import load_model
 from jaxsim.model.model import Model
-from jaxsim.optional import MissingExtra
+from jaxsim.optional import MissingExtra, install_hint
 from jaxsim.spec import Spec
 
 
@@ -22,13 +22,11 @@ def packaged_model(package: str, extra: str, path: str, *, memory: int = 0) -> M
       memory: how many numbers a task remembers, in `userdata`.
 
     Raises:
-      MissingExtra: the package is not installed; the message names the extra.
+      MissingExtra: the package is not installed; the message gives the command that installs it.
     """
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
-        raise MissingExtra(
-            f"this needs the models of {package}: pip install 'jaxsim-engine[{extra}]'"
-        )
+        raise MissingExtra(f"this needs the models of {package}; {install_hint(extra)}")
     spec = Spec.from_file(Path(found.submodule_search_locations[0]) / path)
     spec.at("size").set("nuserdata", memory)
     return load_model(spec)

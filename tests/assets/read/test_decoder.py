@@ -11,7 +11,7 @@ from jaxsim.assets.read import scene as scene_file
 from jaxsim.assets.read.decode import read_surface
 from jaxsim.compile import compile_string
 from jaxsim.errors import AssetError, ModelError
-from jaxsim.optional import MissingExtra
+from jaxsim.optional import MissingExtra, install_hint
 
 TETRA = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 SIDES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
@@ -96,10 +96,10 @@ def test_decoders_that_fail_are_one_kind_of_error(returned, message):
 def test_missing_extra_is_named_in_the_error(monkeypatch, kind, package):
     def missing(name, extra):
         if name == package:
-            raise MissingExtra(f"this needs {name}: pip install 'jaxsim-engine[{extra}]'")
+            raise MissingExtra(f"this needs {name}; {install_hint(extra)}")
 
     monkeypatch.setattr(scene_file, "require", missing)
-    with pytest.raises(ModelError, match=rf"{package}: pip install 'jaxsim-engine\[meshes\]'"):
+    with pytest.raises(ModelError, match=f"{package}; install the extra 'meshes': pip"):
         compile_string(MODEL.format(f"a.{kind}", ""), {f"a.{kind}": b"x"})
 
 

@@ -361,7 +361,9 @@ def test_without_fsspec(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(ImportError, match=r"pip install 'jaxsim-engine\[fsspec\]'"):
+    with pytest.raises(
+        ImportError, match="needs fsspec; install the extra 'fsspec': pip install '"
+    ):
         register_filesystems("zip")
 
 

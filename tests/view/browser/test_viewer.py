@@ -223,7 +223,7 @@ def test_wrong_arguments_are_answered_with_a_sentence(m, d):
 
 def test_without_viser_the_extra_is_named(m, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "viser", None)
-    with pytest.raises(ImportError, match=r"jaxsim-engine\[view\]"):
+    with pytest.raises(ImportError, match="install the extra 'view': pip install '"):
         Viewer(m)
 
 
