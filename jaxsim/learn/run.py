@@ -253,20 +253,11 @@ def train(
       InputError: no checkpoint is intact or matches these settings, or a file cannot be written.
     """
     training, form, began = run.training, run.form(), time.monotonic()
-    step, state = 0, None
-    rows: list[dict[str, Any]] = []
-    if run.checkpoints.any():
-        notes: list[str] = []
-        step, state, rows = run.checkpoints.restore_with_rows(form, tell=notes.append)
-        notes.append(f"resumed at {step:,} of {training.steps:,} actions")
-        for note in notes:
-            say(Report(step, (), note))
-    elif ALGORITHMS[training.algorithm].differentiates:
+    step, state, rows = _restore(run, form, say)
+    if state is None and ALGORITHMS[training.algorithm].differentiates:
         with named_phase("check the derivatives of the task"):
             for note in check_task_derivatives(run.env):
                 say(Report(0, (), f"{training.task}: {note}"))
-    if state is not None and run.placement is not None:
-        state = run.placement.place_state(state)
     done = step >= training.steps
     motion = run.folder / "motion.npz"
     if not (done and is_motion_of(motion, step)):
@@ -275,7 +266,7 @@ def train(
         if is_writer():
             _check_writable(run.folder)
             _write_settings(run.folder / CONFIG_FILE, training)
-        curve = Curve(run.folder, [CurveRow(**row) for row in rows], training.tensorboard)
+        curve = Curve(run.folder, rows, training.tensorboard)
         if not done:
             began -= max((row.seconds for row in curve.rows), default=0.0)
             _train_to_end(run, programs, curve, step, state, began, say, watch)
@@ -292,6 +283,26 @@ def train(
             LocatedProblem(SourceLocation(str(error.filename or run.folder)), message)
         ) from error
     return curve.rows
+
+
+def _restore(run: Run, form: Any, say: Callable[[Report], None]) -> tuple[int, Any, list[CurveRow]]:
+    """Return step, state and curve of the last intact checkpoint; without any 0, None and no rows.
+
+    Args:
+      run: the run.
+      form: shapes and dtypes of the state, as a tree.
+      say: receives notes about damaged checkpoints, and about the step that was restored.
+    """
+    if not run.checkpoints.any():
+        return 0, None, []
+    notes: list[str] = []
+    step, state, rows = run.checkpoints.restore_with_rows(form, tell=notes.append)
+    notes.append(f"resumed at {step:,} of {run.training.steps:,} actions")
+    for note in notes:
+        say(Report(step, (), note))
+    if run.placement is not None:
+        state = run.placement.place_state(state)
+    return step, state, [CurveRow(**row) for row in rows]
 
 
 class _Programs(NamedTuple):

@@ -95,7 +95,7 @@ def prepare_collection(
     Args:
       run: the run whose policy acts; its worlds are those of an evaluation.
       folder: folder of the dataset; it is created.
-      episodes: number of episodes of the dataset, those that it has included.
+      episodes: number of episodes of the complete dataset; those that it has are not run again.
       worlds: episodes that run at a time; the memory of a batch is proportional to it.
       checkpoint: step of the checkpoint; None: the last one.
       policy: seed of the run whose policy acts, from 0; None: the one with the highest return.
@@ -118,20 +118,14 @@ def prepare_collection(
     chosen = jax.tree.map(lambda x: x[number], state)
     fields = STATE_FIELDS if states else ()
 
-    def of_batch(policy: Any, keys: jax.Array) -> Rows:
+    def run_batch(policy: Any, keys: jax.Array) -> Rows:
         return run_episodes(run.test_worlds, run.learner.act, policy, keys, exploration, fields)
 
     keys = _keys(seed, np.arange(worlds))
-    shapes = jax.eval_shape(of_batch, chosen, keys)
+    shapes = jax.eval_shape(run_batch, chosen, keys)
     columns = columns_of_rows(shapes)
-    low, high = (np.asarray(x, float).tolist() for x in run.env.action_range())
     description = {
-        "task": run.training.task,
-        "dt": float(run.env.dt),
-        "action_low": [_finite(x) for x in low],
-        "action_high": [_finite(x) for x in high],
-        "length": run.test_worlds.length,
-        "algorithm": run.training.algorithm,
+        **_describe_run(run),
         "checkpoint": step,
         "policy": number,
         "policy_sha256": _digest(chosen),
@@ -144,7 +138,7 @@ def prepare_collection(
     }
     if is_writer():
         begin_dataset(Path(folder), columns, description, resume=resume)
-    return Collection(Path(folder), episodes, worlds, seed, chosen, of_batch, columns, shard_bytes)
+    return Collection(Path(folder), episodes, worlds, seed, chosen, run_batch, columns, shard_bytes)
 
 
 def collect(collection: Collection, say: Callable[[Progress], None] = lambda _: None) -> Progress:
@@ -191,6 +185,7 @@ def collect(collection: Collection, say: Callable[[Progress], None] = lambda _: 
 
 
 def _compile(c: Collection) -> Callable[[Any, jax.Array], Rows]:
+    """Return the compiled function of a batch: policy, keys (worlds,) -> Rows."""
     keys = _keys(c.seed, np.arange(c.worlds))
     with named_phase("compile the episodes"):
         program: Callable[[Any, jax.Array], Rows] = jax.jit(c.run).lower(c.policy, keys).compile()
@@ -204,7 +199,7 @@ def _batches(c: Collection, process: int, processes: int) -> Iterator[np.ndarray
 
 
 def _keys(seed: int, ids: np.ndarray) -> jax.Array:
-    """Return the random keys of some episodes."""
+    """Return the random keys of episodes with these numbers, (n,)."""
     key = jax.random.key(seed)
     return jax.vmap(lambda i: jax.random.fold_in(key, i))(ids.astype(np.uint32))
 
@@ -219,14 +214,26 @@ def _chosen_policy(run: Run, policy: int | None, rows: list[CurveRow]) -> int:
     return policy
 
 
+def _describe_run(run: Run) -> dict[str, Any]:
+    """Return the description of the task and the training: names, units of time, ranges."""
+    low, high = (np.asarray(x, float).tolist() for x in run.env.action_range())
+    return {
+        "task": run.training.task,
+        "dt": float(run.env.dt),
+        "action_low": [_finite(x) for x in low],
+        "action_high": [_finite(x) for x in high],
+        "length": run.test_worlds.length,
+        "algorithm": run.training.algorithm,
+    }
+
+
 def _finite(x: float) -> float | None:
     """Return a number that JSON can represent: None for an infinite one."""
     return x if np.isfinite(x) else None
 
 
 def _digest(state: Any) -> str:
-    """Return the SHA-256 of the numbers of a policy: its networks and statistics, worlds
-    excluded."""
+    """Return the SHA-256 of a policy: its networks and statistics, without the state of worlds."""
     digest = hashlib.sha256()
     for leaf in jax.tree.leaves(state.replace(env_state=None)):
         if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):

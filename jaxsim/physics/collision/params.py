@@ -104,12 +104,8 @@ def _mix_parameters(m: Model, pairs: GeomPairs) -> ContactParams:
         """Select by priority: equal, higher in the first geom, higher in the second."""
         return _select_pairs(priority == 0, equal, _select_pairs(priority > 0, one, two))
 
-    # Weight of the first geom: its share of solmix; 1/2 if neither geom has any.
-    mix1, mix2 = both("solmix")
-    some1, some2 = mix1 >= MINVAL, mix2 >= MINVAL
-    share = mix1 / jnp.where(some1 | some2, mix1 + mix2, 1.0)
-    alone = jnp.where(some1 == some2, 0.5, jnp.where(some1, 1.0, 0.0))
-    share = jnp.where(some1 & some2, share, alone)
+    # Weight of the first geom in means.
+    share = _solmix_share(*both("solmix"))
     share = by_priority(share, jnp.ones_like(share), jnp.zeros_like(share))
 
     # The mean of standard references; the minimum if one is in the direct (negative) format.
@@ -144,6 +140,14 @@ def _mix_parameters(m: Model, pairs: GeomPairs) -> ContactParams:
         tuple(solimp),
         adhesion,
     )
+
+
+def _solmix_share(mix1: Array, mix2: Array) -> Array:
+    """Return solmix1 / (solmix1 + solmix2) `[npairs, *W]`; 1/2 if both are zero."""
+    some1, some2 = mix1 >= MINVAL, mix2 >= MINVAL
+    share = mix1 / jnp.where(some1 | some2, mix1 + mix2, 1.0)
+    alone = jnp.where(some1 == some2, 0.5, jnp.where(some1, 1.0, 0.0))
+    return jnp.where(some1 & some2, share, alone)
 
 
 def _flex_field(m: Model, name: str, like: Array) -> Array:
