@@ -11,12 +11,12 @@ import numpy as np
 from jaxsim.assets.surface import Surface
 from jaxsim.errors import AssetError
 
-_HEADER = 16
+_HEADER = 16  # bytes of the four counts
 _MAX_COUNT = 2**31 // 12  # larger counts could not be addressed with 32 bits
 
 
 def read_msh(data: bytes) -> Surface:
-    """Return the surface in an MSH file; without triangles, its points represent their convex hull.
+    """Return the surface in an MSH file; one without triangles is a point cloud.
 
     Raises:
       AssetError: the counts contradict each other or the length, or a triangle has an invalid

@@ -136,6 +136,7 @@ def _tooth(rho: AnyArray, phi: AnyArray, g: Gear) -> AnyArray:
 
 
 def _involute(rho: AnyArray, phi: AnyArray, base: Number) -> AnyArray:
+    """Return the distance [m] from the involute that starts at angle 0; see the module."""
     xp = library(rho)
     above = rho > base
     safe = xp.where(above, rho, 2 * base)
@@ -144,6 +145,7 @@ def _involute(rho: AnyArray, phi: AnyArray, base: Number) -> AnyArray:
 
 
 def _wrap_angle(angle: AnyArray, stride: Number) -> AnyArray:
+    """Return the angle modulo the angle between teeth, in [0, stride)."""
     return angle - stride * library(angle).floor(angle / stride)
 
 

@@ -1,9 +1,11 @@
 """Marching cubes: the zero level set of a function sampled on a lattice.
 
+The method is that of W. Lorensen and H. Cline, Marching Cubes, 1987.
+
 Every edge of the lattice with a sign change has a vertex, at the zero of the linear interpolant,
 and every cube has the triangles of its case. Vertices and triangles are in the order in which cubes
 are visited, along x first, then y, then z; within a cube edges are ordered by number. Everything is
-in single precision, as in the library that MuJoCo uses.
+in single precision, as in MarchingCubeCpp (A. Paris), the library that MuJoCo uses.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ def _cut_edges(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _edge_zeros(field: np.ndarray, axis: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return the zeros of the values along edges, (n, 3)."""
+    """Return the zeros of the linear interpolants along edges, (n, 3), in units of the lattice."""
     start = field[at[:, 2], at[:, 1], at[:, 0]]
     beyond = at.copy()
     beyond[np.arange(len(at)), axis] += 1

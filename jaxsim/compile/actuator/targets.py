@@ -29,8 +29,8 @@ def actuator_target(c: Compilation, e: SpecElement, t: ActuatorType) -> Transmis
         c.fault(e, f"one of {', '.join(_TARGETS)} must name its target, but {has}")
         return Transmission(TrnType.UNDEFINED, -1)
     (attr,) = given
-    kind, what = _TARGETS[attr]
-    first, second = c.resolve_attribute(what, e, attr), -1
+    kind, element_kind = _TARGETS[attr]
+    first, second = c.resolve_attribute(element_kind, e, attr), -1
     if kind == TrnType.SLIDERCRANK:
         second = _slider(c, e)
     elif e.own("slidersite") or e.own("cranklength") is not None:
@@ -50,6 +50,7 @@ def actuator_target(c: Compilation, e: SpecElement, t: ActuatorType) -> Transmis
     return Transmission(kind, first, second)
 
 
+# Attributes that name the target: the type of transmission, and the kind of the target.
 _TARGETS = {
     "joint": (TrnType.JOINT, "joint"),
     "jointinparent": (TrnType.JOINTINPARENT, "joint"),
@@ -58,11 +59,12 @@ _TARGETS = {
     "site": (TrnType.SITE, "site"),
     "body": (TrnType.BODY, "body"),
 }
+# Transmissions whose damping and armature act on their target.
 _REFLECTING = (TrnType.JOINT, TrnType.JOINTINPARENT, TrnType.TENDON, TrnType.SO3, TrnType.UNDEFINED)
 
 
 def _slider(c: Compilation, e: SpecElement) -> int:
-    """Return the slider site of a slider-crank."""
+    """Return the id of the slider site of a slider-crank, or -1."""
     if not e.own("slidersite"):
         c.fault(e, "a slider-crank needs slidersite, the site of the slider")
     if not e.get("cranklength") > 0:

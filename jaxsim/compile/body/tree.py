@@ -51,7 +51,7 @@ def tree(c: Compilation) -> None:
         dof_treeid=treeid[owner].astype(np.int32),
     )
     _tree_addresses(c)
-    _check_static(c)
+    _check_planes(c)
     _check_masses(c)
 
 
@@ -92,16 +92,17 @@ def inertia_pattern(c: Compilation) -> None:
         rows.append(np.append(above, dof).astype(np.int32))
     columns = [row[-1:] if flat else row for row, flat in zip(rows, simple, strict=True)]
     nonzero = np.array([len(row) for row in columns], np.int32)
-    run = np.zeros(nv + 1, np.int32)
+    # Number of consecutive simple dofs that begin at each dof.
+    simplenum = np.zeros(nv + 1, np.int32)
     for dof in range(nv - 1, -1, -1):
-        run[dof] = run[dof + 1] + 1 if simple[dof] else 0
+        simplenum[dof] = simplenum[dof + 1] + 1 if simple[dof] else 0
     f.update(
         nM=int(depth.sum()),
         nC=int(nonzero.sum()),
         nD=int(2 * depth.sum() - nv),
         nB=_body_dof_pairs(c, depth),
         dof_Madr=(np.cumsum(depth) - depth).astype(np.int32),
-        dof_simplenum=run[:nv],
+        dof_simplenum=simplenum[:nv],
         M_rownnz=nonzero,
         M_rowadr=(np.cumsum(nonzero) - nonzero).astype(np.int32),
         M_colind=np.concatenate([*columns, np.zeros(0, np.int32)]),
@@ -112,10 +113,11 @@ def _body_dof_pairs(c: Compilation, depth: np.ndarray) -> int:
     """Return the number of pairs of a body and a dof above it, in it or below it."""
     f = c.fields
     n = f["nbody"]
-    above = np.zeros(n, np.int64)
+    above = np.zeros(n, np.int64)  # dofs on the path from the root to a body, its own included
     for body in range(1, n):
         num, adr = f["body_dofnum"][body], f["body_dofadr"][body]
         above[body] = depth[adr + num - 1] if num else above[f["body_parentid"][body]]
+    # Dofs in the subtree of a body; its own ones are counted in both numbers.
     within = subtree_sum(f["body_parentid"], f["body_dofnum"]).astype(np.int64)
     return int((above + within - f["body_dofnum"]).sum())
 
@@ -132,7 +134,7 @@ def _tree_addresses(c: Compilation) -> None:
         f[f"tree_{name}num"] = count.astype(np.int32)
 
 
-def _check_static(c: Compilation) -> None:
+def _check_planes(c: Compilation) -> None:
     """Check that planes do not move, because they are infinite."""
     f = c.fields
     for i, element in enumerate(c.elements["geom"]):
@@ -145,11 +147,11 @@ def _check_masses(c: Compilation) -> None:
     them."""
     f = c.fields
     heavy = (f["body_mass"] >= MINVAL) & np.all(f["body_inertia"] >= MINVAL, axis=1)
-    carried = heavy.copy()
+    # Propagate to the parent through bodies without joints, which are welded to it.
     for body in range(f["nbody"] - 1, 0, -1):
-        if carried[body] and not f["body_dofnum"][body]:
-            carried[f["body_parentid"][body]] = True
-    for empty in np.flatnonzero((f["body_dofnum"] > 0) & ~carried):
+        if heavy[body] and not f["body_dofnum"][body]:
+            heavy[f["body_parentid"][body]] = True
+    for empty in np.flatnonzero((f["body_dofnum"] > 0) & ~heavy):
         c.fault(
             c.elements["body"][empty],
             f"it moves, but has mass {f['body_mass'][empty]:g} and principal moments of inertia "
@@ -159,23 +161,29 @@ def _check_masses(c: Compilation) -> None:
 
 
 def _simple_body_flags(c: Compilation) -> np.ndarray:
-    """Return 1 for bodies whose block of M is diagonal, 2 if they have only slides, else 0;
-    (nbody,)."""
+    """Return 1 for bodies whose block of M is diagonal, 2 if they have only slides, else 0.
+
+    Corresponds to `body_simple` in MuJoCo, (nbody,). M is diagonal in the dofs of a body without
+    children whose inertial frame is its own frame, and whose joints act at its origin along its
+    axes, if it is the root of a tree and no tendon with inertia couples its dofs with others.
+    """
     f = c.fields
     parent = f["body_parentid"]
+    # The root of a tree without children, whose inertial frame is its own.
     leaf = np.ones(f["nbody"], bool)
     leaf[parent[1:]] = False
     allowed = np.array([b.id == 0 or b.element.get("simple") != "false" for b in c.bodies])
     shallow = (f["body_treeid"][parent] < 0) & (parent[parent] == 0)
     simple = shallow & leaf & (f["body_sameframe"] == SameFrame.BODY) & allowed
+    # Joints that couple dofs: skew axes, anchors off the origin, and joints after a rotation.
     kinds, owner = f["jnt_type"], f["jnt_bodyid"]
-    turning = np.isin(kinds, (JointType.HINGE, JointType.BALL, JointType.FREE))
+    angular = np.isin(kinds, (JointType.HINGE, JointType.BALL, JointType.FREE))
     axial = np.isin(kinds, (JointType.HINGE, JointType.SLIDE))
     skew = axial & (np.count_nonzero(np.abs(f["jnt_axis"]) > _ZERO_TOLERANCE, axis=1) > 1)
-    away = np.any(np.abs(f["jnt_pos"]) >= _FRAME_TOLERANCE, axis=1) & (kinds != JointType.FREE)
-    simple[owner[skew | away]] = False
-    num_angular = np.bincount(owner[turning], minlength=f["nbody"])
-    simple[owner[1:][turning[:-1] & (owner[1:] == owner[:-1])]] = False  # a joint after a rotation
+    offset = np.any(np.abs(f["jnt_pos"]) >= _FRAME_TOLERANCE, axis=1) & (kinds != JointType.FREE)
+    simple[owner[skew | offset]] = False
+    num_angular = np.bincount(owner[angular], minlength=f["nbody"])
+    simple[owner[1:][angular[:-1] & (owner[1:] == owner[:-1])]] = False
     simple[0] = f["body_sameframe"][0] == SameFrame.BODY
     simple[_bodies_of_heavy_tendons(f)] = False
     slides_only = (f["body_dofnum"] > 0) & (num_angular == 0)
@@ -202,6 +210,7 @@ def _bodies_of_heavy_tendons(f: dict) -> np.ndarray:
 
 
 def _body_sameframe(ipos: np.ndarray, iquat: np.ndarray) -> np.ndarray:
+    """Return which part of the inertial frame equals the body frame, `SameFrame` (nbody,)."""
     upright = _is_identity_rotation(iquat)
     centered = _rows_are_equal(ipos, np.zeros(3))
     same = np.where(centered, SameFrame.BODY, SameFrame.BODYROT)
@@ -211,8 +220,10 @@ def _body_sameframe(ipos: np.ndarray, iquat: np.ndarray) -> np.ndarray:
 def _sameframe(
     pos: np.ndarray, quat: np.ndarray, ipos: np.ndarray, iquat: np.ndarray
 ) -> np.ndarray:
-    """Return the frame of the body that a geom or site shares; the body frame precedes the inertial
-    one."""
+    """Return the frame of its body that a geom or site shares, `SameFrame` (n,).
+
+    The body frame takes precedence over the inertial one.
+    """
     upright = _is_identity_rotation(quat)
     sign = np.where(np.sum(quat * iquat, axis=1, keepdims=True) < 0, -1, 1)
     principal = _rows_are_equal(quat * sign, iquat)
@@ -231,5 +242,5 @@ def _rows_are_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _is_identity_rotation(quat: np.ndarray) -> np.ndarray:
-    """Return whether a rotation is the identity, for either sign of the quaternion."""
+    """Return whether rotations are the identity, (n,), for either sign of the quaternion."""
     return _rows_are_equal(quat * np.where(quat[:, :1] < 0, -1, 1), IDENTITY)

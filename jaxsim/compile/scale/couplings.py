@@ -14,11 +14,15 @@ from jaxsim.compile.scale.factors import scale_attributes, transmission_scale
 from jaxsim.compile.scale.scales import UNIT_SCALE, Scales
 from jaxsim.spec import SpecElement
 
+# Units of `solimp` of a constraint on a distance: its width is a length.
+_SOLIMP = "1, 1, m, 1, 1"
+
 # Multiplies the numbers of one element outside the tree.
 _ScaleRule = Callable[[Compilation, SpecElement, Scales], None]
 
 
 def _tendon(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    """Scale a tendon; coefficients of slides convert their own lengths to those of the tendon."""
     scale, angular = scales.tendon(element)
     scale_attributes(element, scale, angular=angular)
     for part in element.children if element.tag == "fixed" else ():
@@ -28,6 +32,7 @@ def _tendon(c: Compilation, element: SpecElement, scales: Scales) -> None:
 
 
 def _pair(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    """Scale a contact pair by the mean of its geoms."""
     one, other = (scales.of("geom", element.get(attr)) for attr in ("geom1", "geom2"))
     scale_attributes(element, mean_scale(one, other))
 
@@ -40,6 +45,7 @@ def _end_scales(element: SpecElement, scales: Scales) -> tuple[Scale, Scale]:
 
 
 def _connect(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    """Scale a connect constraint; its anchor is in the frame of the first body."""
     first, second = _end_scales(element, scales)
     own = mean_scale(first, second) if element.get("site1") else first
     anchor = element.get("anchor")
@@ -49,6 +55,7 @@ def _connect(c: Compilation, element: SpecElement, scales: Scales) -> None:
 
 
 def _weld(c: Compilation, element: SpecElement, scales: Scales) -> None:
+    """Scale a weld; the second body has its anchor, the first one its relative pose."""
     first, second = _end_scales(element, scales)
     anchor, relpose = element.get("anchor"), element.get("relpose")
     scale_attributes(element, mean_scale(first, second), units={"solimp": _SOLIMP})
@@ -76,9 +83,6 @@ def _scale_coupling_polynomial(c: Compilation, element: SpecElement, scales: Sca
     powers = np.arange(len(coefficients))
     element.attrs["polycoef"] = coefficients * units[0] / units[1] ** powers
     scale_attributes(element, first, angular=is_angular, units={"solimp": "1, 1, Q, 1, 1"})
-
-
-_SOLIMP = "1, 1, m, 1, 1"
 
 
 # Units of sensors that the schema does not specify.

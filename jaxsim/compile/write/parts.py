@@ -54,8 +54,9 @@ def _mesh_frame_offset(c: Compilation, element: SpecElement, i: int) -> FramePos
     return pose_of(c, element).inverse().apply(compiled)
 
 
-# Settings that change written inertias, or prevent them from being read.
-_WEIGHING = {
+# Settings of the compiler that change written inertias, or prevent them from being read, with the
+# values that do neither.
+_INERTIA_SETTINGS = {
     "inertiafromgeom": "auto",
     "settotalmass": -1.0,
     "boundmass": 0.0,
@@ -69,16 +70,21 @@ def write_inertia(c: Compilation, changes: Changes) -> None:
     again."""
     rows = changes.rows("body_mass", "body_ipos", "body_iquat", "body_inertia")
     bodies: Sequence[Body] = [c.bodies[i] for i in rows if i > 0]
-    unlike = [name for name, none in _WEIGHING.items() if c.spec.setting("compiler", name) != none]
-    if unlike:
+    used = [
+        name
+        for name, default in _INERTIA_SETTINGS.items()
+        if c.spec.setting("compiler", name) != default
+    ]
+    if used:
         bodies = c.bodies[1:]
         for section in c.spec.sections("compiler"):
-            for name in unlike:
+            for name in used:
                 section.unset(name)
     write_inertials(c, bodies, changes.new)
 
 
-_USERS = {
+# Fields `*_user` by their prefix, and the kinds of elements that have them.
+_USER_DATA = {
     "body": "body",
     "jnt": "joint",
     "geom": "geom",
@@ -97,7 +103,7 @@ _COPIES = {
     "tendon_rgba": ("tendon", "rgba"),
     "tendon_width": ("tendon", "width"),
     "hfield_size": ("hfield", "size"),
-    **{f"{prefix}_user": (kind, "user") for prefix, kind in _USERS.items()},
+    **{f"{prefix}_user": (kind, "user") for prefix, kind in _USER_DATA.items()},
 }
 COPIED_FIELDS = tuple(_COPIES)
 
@@ -171,6 +177,7 @@ def write_tendons(c: Compilation, changes: Changes) -> None:
 
 
 _PARAMETERS = tuple(f"actuator_{name}" for name in ("dynprm", "gainprm", "biasprm"))
+# Fields with a row per control or output, and the address of the first row of each actuator.
 _BLOCKS = {
     "actuator_ctrlrange": "actuator_ctrladr",
     "actuator_gear": "actuator_outadr",
@@ -217,20 +224,20 @@ def write_equalities(c: Compilation, changes: Changes) -> None:
                 element.set(attr, data[where])
 
 
-_OF_FLEX = {"flex_radius": "radius", "flex_rgba": "rgba"}
+_FLEX_ATTRIBUTES = {"flex_radius": "radius", "flex_rgba": "rgba"}
 # The points of a flex: the attribute, the fields, and their address and count.
 _POINTS = {
     "flex_vert": ("vertex", "flex_vertadr", "flex_vertnum"),
     "flex_node": ("nodecoord", "flex_nodeadr", "flex_nodenum"),
 }
-FLEX_FIELDS = (*_OF_FLEX, *_POINTS, "flex_yield")
+FLEX_FIELDS = (*_FLEX_ATTRIBUTES, *_POINTS, "flex_yield")
 
 
 def write_flexes(c: Compilation, changes: Changes) -> None:
     """Write radii, colors, yield strains, and positions of points in their bodies."""
     new = changes.new
     elements: list[SpecElement] = c.elements["flex"]
-    for field, attr in _OF_FLEX.items():
+    for field, attr in _FLEX_ATTRIBUTES.items():
         for i in changes.rows(field):
             elements[i].set(attr, new[field][i])
     for i in changes.rows("flex_yield"):
