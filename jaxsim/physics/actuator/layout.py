@@ -64,23 +64,23 @@ def has_state(m: Model | Structure, state: ActState) -> np.ndarray:
 def activation_of(m: Model, act: Array, i: np.ndarray, state: ActState) -> Array:
     """Gather an activation of this kind of actuators `i`, `[k, *W]`; 0 where there is none."""
     has = m.actuator_states.astype(int)
-    place = m.actuator_actadr + has[:, : state - ActState.SLEW].sum(axis=1)
-    return or_zero(act, np.where(has_state(m, state), place, m.na)[i])
+    adr = m.actuator_actadr + has[:, : state - ActState.SLEW].sum(axis=1)
+    return or_zero(act, np.where(has_state(m, state), adr, m.na)[i])
 
 
 def input_of(m: Model, ctrl: Array, i: np.ndarray, which: CtrlInput) -> Array:
     """Gather an input of controllers or motors `i` from the controls `[nu, *W]`; 0 if absent."""
     # Inputs are stored in the order of their bits.
     before = [int(spec & (which - 1)).bit_count() for spec in m.actuator_ctrlspec]
-    place = np.where(m.actuator_ctrlspec & which, m.actuator_ctrladr + before, m.nu)
-    return or_zero(ctrl, place[i])
+    adr = np.where(m.actuator_ctrlspec & which, m.actuator_ctrladr + before, m.nu)
+    return or_zero(ctrl, adr[i])
 
 
-def or_zero(x: Array, place: np.ndarray) -> Array:
+def or_zero(x: Array, index: np.ndarray) -> Array:
     """Gather items of `x` `[n, *W]`; index n gives zero."""
-    if (place < len(x)).all():
-        return gather_static(x, place)
-    return gather_static(jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)]), place)
+    if (index < len(x)).all():
+        return gather_static(x, index)
+    return gather_static(jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)]), index)
 
 
 def parameter_columns(prm: Array, i: np.ndarray) -> list[Array]:

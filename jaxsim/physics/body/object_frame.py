@@ -17,7 +17,14 @@ from jaxsim.model.model import Model
 
 
 class _Frame(NamedTuple):
-    """Accessors of an object's frame, each `(m, d, ids) -> value`."""
+    """Accessors of the frames of objects of one type, by their ids `[n]`.
+
+    Attributes:
+      body: m, ids -> bodies that the objects are fixed to.
+      pos: d, ids -> positions.
+      mat: d, ids -> orientations as matrices.
+      quat: m, d, ids -> orientations as quaternions.
+    """
 
     body: Callable
     pos: Callable
@@ -26,6 +33,7 @@ class _Frame(NamedTuple):
 
 
 def _attached_frame(bodyid: str, pos: str, mat: str, quat: str) -> _Frame:
+    """Return the accessors for objects in bodies, from the names of their fields."""
     return _Frame(
         body=lambda m, ids: getattr(m, bodyid)[ids],
         pos=lambda d, ids: gather_static(getattr(d, pos), ids),
@@ -56,28 +64,28 @@ _OBJECT_FRAMES = {
 
 
 def object_body(m: Model, kind: ObjType, ids: np.ndarray) -> np.ndarray:
-    """Return the bodies that objects are fixed to, `[n]`."""
+    """Return the bodies that objects are fixed to, ids `[n]`."""
     return _OBJECT_FRAMES[kind].body(m, ids)
 
 
 def object_pos(d: Data, kind: ObjType, ids: np.ndarray) -> Vec:
-    """Return positions [m]."""
+    """Return the positions of objects [m], three components `[n, *W]`."""
     return _OBJECT_FRAMES[kind].pos(d, ids)
 
 
 def object_mat(d: Data, kind: ObjType, ids: np.ndarray) -> Rot:
-    """Return orientations as matrices."""
+    """Return the orientations of objects, matrices of nine entries `[n, *W]`."""
     return _OBJECT_FRAMES[kind].mat(d, ids)
 
 
 def object_quat(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Quat:
-    """Return orientations as quaternions."""
+    """Return the orientations of objects, quaternions of four components `[n, *W]`."""
     return _OBJECT_FRAMES[kind].quat(m, d, ids)
 
 
 def object_velocities(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> Spatial:
     """Return angular velocity [rad/s], and velocity of the objects' origins [m/s]."""
-    # Rigid-body velocity at the object's origin.
+    # `cvel` is the velocity of the body at the center of mass of its tree: move it to the object.
     body = object_body(m, kind, ids)
     v = gather_static(d.cvel, body)
     return Spatial.of(v.rot, v.at(_arm(m, d, kind, ids, body)))
@@ -88,7 +96,10 @@ def object_accelerations(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> S
 
     It is what an accelerometer measures: gravity is included as an upward acceleration.
 
-        linear = a + alpha x r + omega x v,   v the velocity of the origin
+        linear = a + alpha x r + omega x v
+
+    with a that of `cacc`, at the center of mass of the tree, r the vector from there to the origin,
+    and v the velocity of the origin.
     """
     body = object_body(m, kind, ids)
     arm = _arm(m, d, kind, ids, body)
@@ -97,4 +108,5 @@ def object_accelerations(m: Model, d: Data, kind: ObjType, ids: np.ndarray) -> S
 
 
 def _arm(m: Model, d: Data, kind: ObjType, ids: np.ndarray, body: np.ndarray) -> Vec:
+    """Return the vectors from the centers of mass of the objects' trees to the objects [m]."""
     return object_pos(d, kind, ids) - gather_static(d.subtree_com, m.body_rootid[body])

@@ -284,10 +284,6 @@ FROM_VELOCITY = (
 )
 
 
-def _has_dyntype(m: Model, kind: IntegratorType) -> bool:
-    return m.opt.integrator == kind
-
-
 def _copy_fields(like: Data, d: Data) -> Data:
     """Restrict a Data to the fields that another has."""
     names = (*Data.fields, *Data.working)

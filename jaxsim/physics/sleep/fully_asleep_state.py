@@ -33,20 +33,20 @@ def may_skip(m: Model) -> bool:
     omits.
     """
     # User functions may observe skipped results.
-    asks = m.callbacks is not None or np.any(m.sensor_type == SensorType.PLUGIN)
-    compares = m.opt.enableflags & EnableBit.FWDINV or m.opt.integrator == IntegratorType.RK4
-    return can_sleep(m) and platform().branches and not asks and not compares
+    user_functions = m.callbacks is not None or np.any(m.sensor_type == SensorType.PLUGIN)
+    needs_all = m.opt.enableflags & EnableBit.FWDINV or m.opt.integrator == IntegratorType.RK4
+    return can_sleep(m) and platform().branches and not user_functions and not needs_all
 
 
 def stays_fully_asleep(m: Model, d: Data) -> Array:
-    """Return True if every tree of every world sleeps and is not disturbed, one bool."""
+    """Return True if every tree of every world sleeps and is not disturbed, a bool of shape ()."""
 
-    # Kinematics and equality waking are inexpensive tests.
+    # Only these tests run for sleeping worlds: no collision detection, no constraint rows.
     def undisturbed() -> Array:
-        moved = kinematics(m, d)
-        woken = wake_by_equalities(m, moved)
+        posed = kinematics(m, d)
+        woken = wake_by_equalities(m, posed)
         wakes_by_equality = jnp.any(woken.tree_asleep < 0)
-        return ~(may_wake_any(m, d, moved) | wakes_by_equality | jnp.any(_near_mocap(m, moved)))
+        return ~(may_wake_any(m, d, posed) | wakes_by_equality | jnp.any(_near_mocap(m, posed)))
 
     return lax.cond(jnp.all(tree_asleep(d) >= 0), undisturbed, lambda: jnp.zeros((), bool))
 
@@ -58,26 +58,28 @@ def _near_mocap(m: Model, d: Data) -> Array:
     contact. Flexes are not woken by mocap bodies.
     """
     # Candidate pairs with a mocap body on one side.
-    plan, always = collision_layout(m), surface_incidence(m).always
+    plan, mocap = collision_layout(m), surface_incidence(m).always
     pairs = plan.pairs
-    moves = always[pairs.geom1] | always[pairs.geom2]
-    asked = np.flatnonzero(moves & (pairs.geom2 < m.ngeom))
-    if not len(asked):
+    with_mocap = mocap[pairs.geom1] | mocap[pairs.geom2]
+    candidates = np.flatnonzero(with_mocap & (pairs.geom2 < m.ngeom))
+    if not len(candidates):
         return jnp.zeros((0, *d.qpos.shape[1:]), bool)
     reach = contact_params(m, pairs).reach
     geoms = place_collision_geoms(m, d, plan)._replace(box=place_bounding_boxes(m, d))
-    types = m.geom_type[np.stack([pairs.geom1, pairs.geom2])[:, asked]]
+    types = m.geom_type[np.stack([pairs.geom1, pairs.geom2])[:, candidates]]
     parts = []
-    # Bounding-volume test by pair of geom types.
+    # Bounding-volume test by pair of geom types; None: test their bounding boxes.
     for kind in np.unique(types, axis=1).T:
-        ids = asked[(types == kind[:, None]).all(axis=0)]
-        known = (
+        ids = candidates[(types == kind[:, None]).all(axis=0)]
+        tested_types = (
             tuple(kind)
             if kind[0] == GeomType.PLANE or {*kind.tolist()} <= {*EXTENT_FUNCTIONS}
             else None
         )
         parts.append(
-            may_collide(known, geoms, pairs.geom1[ids], pairs.geom2[ids], gather_static(reach, ids))
+            may_collide(
+                tested_types, geoms, pairs.geom1[ids], pairs.geom2[ids], gather_static(reach, ids)
+            )
         )
     worlds = d.qpos.shape[1:]
     return jnp.concatenate([jnp.broadcast_to(a, (len(a), *worlds)) for a in parts])
