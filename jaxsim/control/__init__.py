@@ -34,7 +34,7 @@ from jaxsim.control.static_equilibrium import Equilibrium as Equilibrium
 from jaxsim.control.static_equilibrium import equilibrium as equilibrium
 from jaxsim.derivative.ctrl_limits import control_limits as control_limits
 from jaxsim.derivative.step_derivative import Linear as Linear
+from jaxsim.derivative.tangent import apply_tangent as apply_tangent
 from jaxsim.derivative.tangent import difference as difference
-from jaxsim.derivative.tangent import moved as moved
 from jaxsim.functions.box_qp_solver import BoxSolution as BoxSolution
 from jaxsim.functions.box_qp_solver import box_qp as box_qp

@@ -11,7 +11,7 @@ import numpy as np
 from jaxsim.control.motion import carry_results
 from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt
 from jaxsim.control.solve.third_party import minimize_with_optimistix
-from jaxsim.derivative.tangent import moved
+from jaxsim.derivative.tangent import apply_tangent
 from jaxsim.enums import JointType
 from jaxsim.functions.quaternion import quat_to_mat
 from jaxsim.model.data import Data
@@ -43,7 +43,7 @@ class Target:
       pos: target position in the world, (3,) [m]; None: free.
       quat: target orientation in the world, (4,), real part first; None: free.
       weight: weight of the position error, per meter.
-      turn: weight of the orientation error, per radian.
+      orientation_weight: weight of the orientation error, per radian.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class Target:
     pos: Any = None
     quat: Any = None
     weight: Any = 1.0
-    turn: Any = 1.0
+    orientation_weight: Any = 1.0
 
     def __post_init__(self):
         if self.kind not in _TARGET_KINDS:
@@ -72,7 +72,8 @@ class Target:
         if self.pos is not None:
             parts.append(self.weight * (pos - jnp.asarray(self.pos).astype(pos.dtype)))
         if self.quat is not None:
-            parts.append(self.turn * _rotation_error(mat, jnp.asarray(self.quat).astype(pos.dtype)))
+            error = _rotation_error(mat, jnp.asarray(self.quat).astype(pos.dtype))
+            parts.append(self.orientation_weight * error)
         return jnp.concatenate(parts)
 
 
@@ -133,7 +134,7 @@ def inverse_kinematics(
     still = jnp.zeros(m.nv + m.na, dtype)
 
     def pose(dq: jax.Array) -> jax.Array:
-        return moved(m, d, jnp.concatenate([dq, still])).qpos
+        return apply_tangent(m, d, jnp.concatenate([dq, still])).qpos
 
     def errors(qpos: jax.Array) -> jax.Array:
         found = kinematics(m, there.replace(qpos=qpos))

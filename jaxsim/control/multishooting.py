@@ -44,7 +44,7 @@ from jaxsim.control.solve.regularization import (
     next_regularization,
     regularized_policy,
 )
-from jaxsim.derivative.tangent import difference, moved, tangent_size
+from jaxsim.derivative.tangent import apply_tangent, difference, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.record.check import brief_value
@@ -192,7 +192,7 @@ def straight_line(m: Model, d: Data, end: Data, steps: int) -> Data:
     part = jnp.arange(steps + 1, dtype=d.qpos.dtype)
 
     def world(i: jax.Array) -> Data:
-        there = moved(m, d, whole * (i / steps))
+        there = apply_tangent(m, d, whole * (i / steps))
         return there.replace(
             **advance_clock(d, i.astype(d.time.dtype) * m.opt.timestep.astype(d.time.dtype)),
             qvel=jnp.where(i == 0, d.qvel, speed),
@@ -298,7 +298,7 @@ def _simulate_pieces(
         return after, (u, _state(world), residuals, bad)
 
     def piece(state: dict, dx: jax.Array, rows: tuple) -> tuple[dict, tuple]:
-        end, found = lax.scan(advance, moved(m, d.replace(**state), length * dx), rows)
+        end, found = lax.scan(advance, apply_tangent(m, d.replace(**state), length * dx), rows)
         return _state(end), found
 
     rows = (old.ctrl, change.du, change.policy.K, change.dx, old.states)

@@ -10,7 +10,7 @@ from jaxsim.control.kinematics import INITIAL_DAMPING
 from jaxsim.control.motion import carry_results
 from jaxsim.control.problem import Problem
 from jaxsim.control.solve.levenberg_marquardt import levenberg_marquardt
-from jaxsim.derivative.tangent import moved, tangent_size
+from jaxsim.derivative.tangent import apply_tangent, tangent_size
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.public.api import forward
@@ -66,7 +66,7 @@ def equilibrium(
     def world(x: jax.Array) -> Data:
         dx = jnp.concatenate([x[:nv], jnp.zeros(nv, dtype), x[nv : nv + na]])
         u = jnp.clip(d.ctrl + x[nv + na :], lower, upper)
-        return moved(m, d, dx).replace(ctrl=u)
+        return apply_tangent(m, d, dx).replace(ctrl=u)
 
     def accelerations(x: jax.Array) -> jax.Array:
         found = forward(m, carry_results(m, world(x), ("qacc", "act_dot")))

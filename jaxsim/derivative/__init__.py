@@ -13,5 +13,5 @@ from jaxsim.derivative.quaternion import quat_integrate as quat_integrate
 from jaxsim.derivative.quaternion import sub_quat as sub_quat
 from jaxsim.derivative.step_derivative import Linear as Linear
 from jaxsim.derivative.step_derivative import transition as transition
+from jaxsim.derivative.tangent import apply_tangent as apply_tangent
 from jaxsim.derivative.tangent import difference as difference
-from jaxsim.derivative.tangent import moved as moved

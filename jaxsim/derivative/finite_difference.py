@@ -10,7 +10,12 @@ import jax.numpy as jnp
 from jaxsim.arrays.array import Array
 from jaxsim.derivative.ctrl_limits import control_limits
 from jaxsim.derivative.step_derivative import Linear
-from jaxsim.derivative.tangent import check_coordinates_complete, difference, moved, tangent_size
+from jaxsim.derivative.tangent import (
+    apply_tangent,
+    check_coordinates_complete,
+    difference,
+    tangent_size,
+)
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.public.api import step
@@ -53,7 +58,7 @@ def transition_fd(
     nx = tangent_size(m)
 
     def end(z: Array) -> Data:
-        return step(m, moved(m, d, z[:nx]).replace(ctrl=d.ctrl + z[nx:]))
+        return step(m, apply_tangent(m, d, z[:nx]).replace(ctrl=d.ctrl + z[nx:]))
 
     # One step per perturbed coordinate; one-sided differences share the unperturbed step.
     above = jax.vmap(end)(jnp.diag(upper))

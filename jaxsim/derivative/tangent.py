@@ -30,8 +30,8 @@ from jaxsim.physics.topology import joints_of
 from jaxsim.transforms.layout import batched
 
 
-def moved(m: Model, d: Data, dx: jax.Array) -> Data:
-    """Move the state of a world by tangent coordinates.
+def apply_tangent(m: Model, d: Data, dx: jax.Array) -> Data:
+    """Move the state of a world by tangent coordinates (the retraction of `difference`).
 
     Args:
       m: the model.
@@ -45,25 +45,25 @@ def moved(m: Model, d: Data, dx: jax.Array) -> Data:
       ValueError: a shape or precision is wrong.
 
     Example:
-      >>> there = moved(m, d, jnp.array([0.1, 0.5]))
+      >>> there = apply_tangent(m, d, jnp.array([0.1, 0.5]))
       >>> round(float(there.qpos[0]), 3), round(float(there.qvel[0]), 3)
       (0.1, 0.5)
     """
-    check_model("moved", m)
-    check_data("moved", m, d)
+    check_model("apply_tangent", m)
+    check_data("apply_tangent", m, d)
     if jnp.shape(dx) != (tangent_size(m),):
         raise ValueError(
-            f"moved: dx: expected shape ({tangent_size(m)},), that is 2 nv + na, got "
+            f"apply_tangent: dx: expected shape ({tangent_size(m)},), that is 2 nv + na, got "
             f"{brief_value(dx)}"
         )
-    qpos, qvel, act = _apply_tangent(m, d, jnp.asarray(dx).astype(m.qpos0.dtype))
+    qpos, qvel, act = _move_world(m, d, jnp.asarray(dx).astype(m.qpos0.dtype))
     return d.replace(qpos=qpos, qvel=qvel, act=act)
 
 
 def difference(m: Model, d1: Data, d2: Data) -> jax.Array:
     """Compute the tangent coordinates from one state to another, (2 nv + na,).
 
-    The inverse of `moved`; rotations take the shorter way.
+    It is the inverse of `apply_tangent`; rotations take the shorter way.
 
     Args:
       m: the model.
@@ -146,5 +146,5 @@ _move_arrays = batched(move_state)
 _difference = batched(state_difference)
 
 
-def _apply_tangent(m: Model, d: Data, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _move_world(m: Model, d: Data, dx: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     return _move_arrays(m, *state_arrays(d), dx)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.derivative.tangent import moved, tangent_size
+from jaxsim.derivative.tangent import apply_tangent, tangent_size
 from jaxsim.envs.core.current_results import refresh_world
 from jaxsim.envs.env import Env
 from jaxsim.envs.state import strip_results
@@ -85,14 +85,14 @@ def _sample(env: Env, key: jax.Array) -> tuple[jax.Array, ...]:
     start_key, place_key, way_key, action_key, push_key = jax.random.split(key, 5)
     d = env.start(m, env.at_rest(m), start_key)
     size, dtype = tangent_size(m), d.qpos.dtype
-    d = forward(m, moved(m, d, _SPREAD * jax.random.normal(place_key, (size,), dtype)))
+    d = forward(m, apply_tangent(m, d, _SPREAD * jax.random.normal(place_key, (size,), dtype)))
     before, way = strip_results(d), jax.random.normal(way_key, (size,), dtype)
     action = _SPREAD * jax.random.normal(action_key, (env.action_size,), dtype)
     push = jax.random.normal(push_key, (env.action_size,), dtype)
 
     def parts(t: jax.Array) -> jax.Array:
         """Return reward and observations of a state that is moved along the direction."""
-        after = refresh_world(m, moved(m, d, t * way))
+        after = refresh_world(m, apply_tangent(m, d, t * way))
         reward = env.reward(m, before, after, action + t * push)
         seen = jax.tree.leaves(env.observe(m, after))
         flat = [jnp.ravel(x).astype(dtype) for x in (reward, *seen)]

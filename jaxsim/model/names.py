@@ -56,23 +56,28 @@ def id2name(m: Model, kind: ObjType | str, index: int) -> str | None:
     return names[index] or None if 0 <= index < len(names) else None
 
 
-def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None:
-    """Return the name of an input of an actuator, by its position in the actuator's block of
-    `ctrl`.
+def actuator_input_name(m: Model, actuator: int | str, slot: int) -> str | None:
+    """Return the name of an input of an actuator.
 
-    Setpoints are "pos" and "vel", a feedforward "ff"; orientations "rx", "ry", "rz" or "qw", "qx",
-    "qy", "qz"; others "voltage" and "pressure". None for an input without a name
-    (`CtrlInput.NONE`), such as the control of a motor, and for a position outside the block.
+    Corresponds to `mj_actuatorInputName` in MuJoCo. Setpoints are "pos" and "vel", a feedforward
+    "ff"; orientations "rx", "ry", "rz" or "qw", "qx", "qy", "qz"; others "voltage" and "pressure".
+    None for an input without a name (`CtrlInput.NONE`), such as the control of a motor, and for a
+    slot outside the block.
+
+    Args:
+      m: the model.
+      actuator: id or name of the actuator.
+      slot: index of the input in the actuator's block of `ctrl`, from 0.
 
     Raises:
       ValueError: there is no such actuator, `actuator` is neither a whole number nor a name, or
-        `place` is no whole number.
+        `slot` is no whole number.
     """
     if isinstance(actuator, str):
         index = name2id(m, "actuator", actuator)
     else:
         index = _check_integer("actuator", "a name or a", actuator)
-    place = _check_integer("place", "a", place)
+    slot = _check_integer("slot", "a", slot)
     if not 0 <= index < m.nactuator:
         raise ValueError(f"actuator: the model has {m.nactuator}, there is no number {index}")
     signature = int(m.actuator_ctrlspec[index])
@@ -80,7 +85,7 @@ def actuator_input_name(m: Model, actuator: int | str, place: int) -> str | None
         inputs = _CHART_COMPONENTS[CtrlChart(signature)]
     else:
         inputs = tuple(name for i, name in NAMED_INPUTS if i & signature)
-    return inputs[place] if 0 <= place < len(inputs) else None
+    return inputs[slot] if 0 <= slot < len(inputs) else None
 
 
 # Coordinates of a commanded orientation.

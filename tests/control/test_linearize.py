@@ -8,7 +8,7 @@ import pytest
 from states import world
 from tolerance import DIFFERENCE, ROUNDING
 
-from jaxsim.control import difference, linearize, moved
+from jaxsim.control import apply_tangent, difference, linearize
 from jaxsim.io.load import load_model
 from jaxsim.physics.public.make_data import make_data
 
@@ -67,7 +67,7 @@ def states(m, number, seed=0):
     d = make_data(m)
 
     def one(dx, ctrl):
-        return moved(m, d, dx).replace(ctrl=ctrl)
+        return apply_tangent(m, d, dx).replace(ctrl=ctrl)
 
     size = 0.05 if m.nq == 7 else 0.5
     dx = size * random.normal(size=(number, 2 * m.nv + m.na))
@@ -173,7 +173,7 @@ def test_difference_inverts_moved(case):
     d = states(m, 1)
     d = world(d, 0)
     dx = jnp.asarray(np.random.default_rng(1).normal(size=2 * m.nv + m.na))
-    back = jax.jit(lambda dx: difference(m, d, moved(m, d, dx)))
+    back = jax.jit(lambda dx: difference(m, d, apply_tangent(m, d, dx)))
     np.testing.assert_allclose(back(dx), dx, **ROUNDING)
     slope = jax.jit(jax.jacfwd(back))(jnp.zeros_like(dx))
     np.testing.assert_allclose(slope, np.eye(len(dx)), **ROUNDING)
@@ -184,8 +184,10 @@ def test_difference_inverts_moved(case):
 def test_arguments_of_wrong_shape_are_rejected():
     m = load_model(CASES["euler"])
     d = make_data(m)
-    with pytest.raises(ValueError, match=r"moved: dx: expected shape \(9,\).*2 nv \+ na, got"):
-        moved(m, d, jnp.zeros(8))
+    with pytest.raises(
+        ValueError, match=r"apply_tangent: dx: expected shape \(9,\).*2 nv \+ na, got"
+    ):
+        apply_tangent(m, d, jnp.zeros(8))
     with pytest.raises(ValueError, match=r"linearize: ctrl: expected shape \(3,\), got .*jax.vmap"):
         linearize(m, d, jnp.zeros((5, 3)))
     with pytest.raises(ValueError, match=r"difference: d: expected a Data, got NoneType"):

@@ -89,6 +89,6 @@ def test_inputs_of_actuators_have_the_names_of_mujoco():
     with pytest.raises(ValueError, match="actuator: the model has 14, there is no number 14"):
         actuator_input_name(m, 14, 0)
     for actuator, place in ((1.5, 0), (None, 0), (True, 0), (0, 0.0)):
-        with pytest.raises(ValueError, match=r"(actuator|place): expected a .*whole number, got"):
+        with pytest.raises(ValueError, match=r"(actuator|slot): expected a .*whole number, got"):
             actuator_input_name(m, actuator, place)
     assert actuator_input_name(m, np.int32(0), np.int64(9)) is None
