@@ -51,6 +51,7 @@ _COMMANDS = {
     "identify": "jaxsim.cli.identify:identify",
 }
 
+# Commands that divide worlds or samples among the cores of a CPU.
 _ON_ALL_CORES = ("rollout", "mpc")
 
 
@@ -59,7 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     with _visible_output():
         code = _run_and_report(make_parser().parse_args(argv))
     if argv is None and (code > 128 or _is_optimizing() or _is_connected()):
-        # The process is ours: taking down JAX would take seconds, and wait for other processes.
+        # No caller needs this process: end it at once, because taking down JAX takes seconds, and
+        # waits for other processes.
         end_process(code)
     return code
 
@@ -100,8 +102,8 @@ def _run_and_report(args: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # the disk is full, or a folder was deleted
-        place = "" if error.filename is None else f"{error.filename}: "
-        _print_message(f"{place}{error.strerror or error}")
+        file = "" if error.filename is None else f"{error.filename}: "
+        _print_message(f"{file}{error.strerror or error}")
         return 2
 
 

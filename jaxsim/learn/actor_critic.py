@@ -3,7 +3,7 @@
 Actions are normally distributed, with a deviation that does not depend on the state, and squashed
 into their range by tanh; an action without limits is not squashed. The noise is an argument, so
 that actions are differentiable functions of the parameters. A value is the mean of some critics
-that differ in their first parameters.
+that differ in their initial parameters.
 """
 
 from typing import Any, NamedTuple
@@ -71,7 +71,7 @@ class Actor:
         return self._squash(mean + jnp.exp(log_std)[None] * noise)
 
     def most_likely(self, params: Any, obs: jax.Array) -> jax.Array:
-        """Return actions without noise."""
+        """Return the mean actions, (worlds, action_size)."""
         return self._squash(self._network.apply(params, _select(obs, self._columns))[0])
 
     def update(self, network: TrainedNetwork, gradient: Any) -> TrainedNetwork:
@@ -79,6 +79,7 @@ class Actor:
         return _step(self._optimizer, network, gradient)
 
     def _squash(self, x: jax.Array) -> jax.Array:
+        """Map numbers to the range of actions by tanh; actions without limits are unchanged."""
         limited = np.isfinite(self._low) & np.isfinite(self._high)
         low, high = (np.where(limited, end, 0)[None] for end in (self._low, self._high))
         inside = 0.5 * (low + high) + 0.5 * (high - low) * jnp.tanh(x)
@@ -188,12 +189,13 @@ def _input_size(env: EpisodeWorlds, columns: tuple[int, ...]) -> int:
 
 
 def _optimizer(form: APGForm, rate: float, updates: int) -> Any:
-    """Return Adam behind a bound of the norm of the whole gradient."""
+    """Return Adam, after clipping of the gradient by its global norm."""
     schedule = optax.linear_schedule(rate, 0.0, updates) if form.anneal else rate
-    bound = optax.clip_by_global_norm(form.max_grad_norm)
-    return optax.chain(bound, optax.adam(schedule, **_ADAM_BETAS))
+    clip = optax.clip_by_global_norm(form.max_grad_norm)
+    return optax.chain(clip, optax.adam(schedule, **_ADAM_BETAS))
 
 
 def _step(optimizer: Any, network: TrainedNetwork, gradient: Any) -> TrainedNetwork:
+    """Return the network after a step of its optimizer."""
     changes, state = optimizer.update(gradient, network.opt_state, network.params)
     return TrainedNetwork(optax.apply_updates(network.params, changes), state)

@@ -40,13 +40,14 @@ _TRACKING_SCALE = 0.25  # width of the tracking terms [m^2/s^2, rad^2/s^2]
 class Quadruped(Env):
     """Task of the quadruped.
 
-    Actions (12,) are joint angles; one takes 20 ms. With `gait` they are added to the trot, with -1
-    and 1 being 0.2 rad; without it, to the stance, with 0.4 rad.
+    Actions (12,) are targets of joint angles, from -1 to 1, held for 20 ms. With `gait` they are
+    added to the trot, in units of 0.2 rad; without it, to the stance, in units of 0.4 rad.
 
     Observations (47,): angular velocity (3,) [rad/s] and direction of gravity (3,) in the frame of
     the trunk, the command (3,), joint angles from the stance (12,) [rad], their velocities (12,)
     [rad/s], their last targets from the stance (12,) [0.4 rad], and, with `gait`, cosine and sine
-    of the clock (2,). An episode terminates where the trunk is tilted by 60 degrees, or lies.
+    of the clock (2,). An episode terminates when the trunk is tilted by more than 60 degrees, or
+    its origin is below 0.13 m.
 
     Args:
       rough: whether the ground is a field of bumps, up to 8 cm high, rather than a plane.
@@ -70,8 +71,8 @@ class Quadruped(Env):
         bent = jax.random.uniform(keys[1], (12,), dtype, -0.1, 0.1)
         qpos = jnp.concatenate([d.qpos[:3], yaw, d.qpos[7:] + bent])
         qvel = jax.random.uniform(keys[2], d.qvel.shape, dtype, -0.1, 0.1)
-        most = jnp.array(MAX_COMMANDS, dtype)
-        command = most * jax.random.uniform(keys[3], (3,), dtype, -1.0, 1.0)
+        largest = jnp.array(MAX_COMMANDS, dtype)
+        command = largest * jax.random.uniform(keys[3], (3,), dtype, -1.0, 1.0)
         return d.replace(qpos=qpos, qvel=qvel, userdata=command)
 
     def control(self, m: Model, d: Data, action: jax.Array) -> Data:
@@ -84,10 +85,10 @@ class Quadruped(Env):
         return d.replace(ctrl=_ACTION_SCALE * action)
 
     def observe(self, m: Model, d: Data) -> jax.Array:
-        """Return the proprioceptive measurements, and the command."""
+        """Return the proprioceptive measurements and the command, (45,), with `gait` (47,)."""
         down = -d.xmat[name2id(m, "body", "trunk"), 2]
         stance = m.qpos0[7:]
-        seen = [
+        measured = [
             sensor_data(m, d, "rotation"),
             down,
             d.userdata,
@@ -95,25 +96,25 @@ class Quadruped(Env):
             d.qvel[6:],
             d.ctrl / _ACTION_SCALE,
         ]
-        return jnp.concatenate([*seen, clock(d.time, d.time_low)] if self.gait else seen)
+        return jnp.concatenate([*measured, clock(d.time, d.time_low)] if self.gait else measured)
 
     def reward(self, m: Model, before: Data, after: Data, action: jax.Array) -> jax.Array:
-        """Return the reward of the module's documentation."""
+        """Return the reward of an action, (); the module's docstring has the equation."""
         v, w, command = (
             sensor_data(m, after, "velocity"),
             sensor_data(m, after, "rotation"),
             after.userdata,
         )
-        moving = jnp.exp(-jnp.sum((v[:2] - command[:2]) ** 2) / _TRACKING_SCALE)
-        turning = jnp.exp(-((w[2] - command[2]) ** 2) / _TRACKING_SCALE)
+        linear = jnp.exp(-jnp.sum((v[:2] - command[:2]) ** 2) / _TRACKING_SCALE)
+        yaw = jnp.exp(-((w[2] - command[2]) ** 2) / _TRACKING_SCALE)
         shaking = 2.0 * v[2] ** 2 + 0.05 * jnp.sum(w[:2] ** 2)
         effort = 2e-4 * jnp.sum(after.actuator_force**2)
-        haste = 0.01 * jnp.sum((after.ctrl - before.ctrl) ** 2) / _ACTION_SCALE**2
-        worth = moving + 0.5 * turning - shaking - effort - haste
-        return m.opt.timestep * self.repeat * jnp.maximum(worth, 0.0)
+        action_rate = 0.01 * jnp.sum((after.ctrl - before.ctrl) ** 2) / _ACTION_SCALE**2
+        per_second = linear + 0.5 * yaw - shaking - effort - action_rate
+        return m.opt.timestep * self.repeat * jnp.maximum(per_second, 0.0)
 
     def terminal(self, m: Model, d: Data) -> jax.Array:
-        """Return whether the trunk is tilted too far, or lies on the ground."""
+        """Return whether the trunk is tilted by more than 60 degrees, or lies on the ground, ()."""
         return (d.xmat[name2id(m, "body", "trunk"), 2, 2] < 0.5) | (d.qpos[2] < 0.13)
 
     def metrics(
@@ -132,10 +133,12 @@ class Quadruped(Env):
 
 def _roughen(spec: Spec) -> None:
     """Replace the floor by a height field with bumps everywhere but where the robot begins."""
-    side, half, high = 61, 6.0, 0.08
+    side = 61  # samples along x and along y
+    half, high = 6.0, 0.08  # half the side of the field, and height of the highest bump [m]
     x = np.linspace(-half, half, side)
     X, Y = np.meshgrid(x, x)
     rng = np.random.default_rng(0)
+    # The maximum of Gaussian bumps, flat around the start.
     heights = np.zeros_like(X)
     for x0, y0 in rng.uniform(-half, half, (150, 2)):
         bump = np.exp(-((X - x0) ** 2 + (Y - y0) ** 2) / (2 * 0.3**2))

@@ -53,8 +53,8 @@ class Surface(NamedTuple):
     Attributes:
       vertex: positions in the frame of the part, (n, 3) [m].
       normal: unit normals, (n, 3).
-      face: three vertices each, counterclockwise from outside, (k, 3).
-      texcoord: texture coordinates, from the left and from the top, (n, 2); None: no image.
+      face: vertex indices of each triangle, counterclockwise from outside, (k, 3).
+      texcoord: texture coordinates from the left and the top, (n, 2); None: no image.
       material: the material.
     """
 
@@ -78,20 +78,21 @@ def surface_of(part: Part) -> Surface:
     return Surface(np.asarray(mesh.vertices), normal, np.asarray(mesh.faces), texcoord, material)
 
 
-def deformable_material(m: Model, soft: Deformable) -> Material:
+def deformable_material(m: Model, deformable: Deformable) -> Material:
     """Return the material of a flex or skin."""
-    image = None if soft.texcoord is None else image_of(m, soft.look.texture)
-    return _material(soft.look.rgba, material_of(m, soft.look, image, 1.0))
+    image = None if deformable.texcoord is None else image_of(m, deformable.look.texture)
+    return _material(deformable.look.rgba, material_of(m, deformable.look, image, 1.0))
 
 
 def vertex_normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """Return area-weighted unit normals of triangles with moving vertices, (..., n, 3).
 
     Args:
-      vertex: positions, (..., n, 3).
-      face: three vertices each, (k, 3).
+      vertex: positions, (..., n, 3) [m].
+      face: vertex indices of each triangle, (k, 3).
     """
     first, second, third = (vertex[..., face[:, k], :] for k in range(3))
+    # The cross product of two sides has twice the area as length: sums are weighted by area.
     across = np.cross(second - first, third - first)
     normal = np.zeros_like(vertex)
     for k in range(3):
@@ -100,10 +101,10 @@ def vertex_normals(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     return np.where(length > 0, normal / np.where(length > 0, length, 1), [0.0, 0.0, 1.0])
 
 
-def _material(rgba: np.ndarray, made: object) -> Material:
-    """Return the material that the viewer has made of a color, as `trimesh.PBRMaterial`."""
+def _material(rgba: np.ndarray, pbr: object) -> Material:
+    """Return the material of an sRGB color (4,) and the viewer's `trimesh.PBRMaterial`."""
     metallic, roughness, emission, image = (
-        getattr(made, name)
+        getattr(pbr, name)
         for name in ("metallicFactor", "roughnessFactor", "emissiveFactor", "baseColorTexture")
     )
     return Material(
