@@ -191,7 +191,7 @@ def fit(
         runs the starts one after another.
       iterations: maximal number of iterations of each start.
       segments: steps of a piece, for multiple shooting; None: a recording is one piece.
-      tolerance: standard deviation of the state's jump between pieces.
+      tolerance: standard deviation of the defects, the state's jumps between pieces.
       tied: pieces are tied by unknown states (multiple shooting). False: each piece starts from the
         measured state and predicts the next `segments` steps, so that no states are unknown and
         errors do not accumulate: for motions with impacts, and many recordings. Velocities that

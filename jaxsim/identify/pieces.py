@@ -57,7 +57,7 @@ class PieceSettings(NamedTuple):
       names: names of all signals.
       late: largest delay of a signal in steps, by name.
       history: controls of a piece before its start.
-      tolerance: standard deviation of the state's jump between pieces.
+      tolerance: standard deviation of the defects, the state's jumps between pieces.
       tied: a piece must end where the next starts.
     """
 
@@ -156,7 +156,7 @@ class PieceStates(NamedTuple):
       used: numbers of the tangent that are unknown in some piece, (nz,).
       free: flat indices of the unknowns of all pieces in (pieces, nz).
       prior_ids, prior_weights: indices of those that have a prior, and 1 / sd.
-      tied_rows: flat indices of the rows of jumps in (pieces, 2 nv + na).
+      tied_rows: flat indices of the rows of defects in (pieces, 2 nv + na).
     """
 
     used: np.ndarray

@@ -2,7 +2,7 @@
 
     rows = [ (gain p(t - delay) + offset - y) / sigma      for every sample y at time t
              (value - mean) / sd                           for every prior
-             (end of a piece - start of the next) / tolerance    with multiple shooting ]
+             (end of a piece - start of the next) / tolerance    with multiple shooting: defects ]
 
 With `robust=c` a row u of a sample is replaced by u sqrt(2 / (1 + sqrt(1 + (u/c)^2))), so that half
 its square is the pseudo-Huber loss c^2 (sqrt(1 + (u/c)^2) - 1): quadratic below c, linear above it
@@ -54,8 +54,8 @@ class Problem:
       parameters: the parameters to fit.
       sequences: one recording or several.
       segments: steps of a piece, for multiple shooting; None: a recording is one piece.
-      tolerance: standard deviation of the state's jump from one piece to the next [m, rad, and the
-        same per s].
+      tolerance: standard deviation of the defects, the state's jumps from one piece to the next [m,
+        rad, and the same per s].
       tied: pieces are tied to each other: their states are unknowns. Otherwise each piece starts
         from what was measured, and predicts the samples up to the next.
       robust: residual of a sample, in sigmas, above which its cost grows linearly; None: all costs
@@ -89,11 +89,12 @@ class Problem:
         if robust is not None and not robust > 0:
             raise ValueError(f"robust: expected a number of sigmas above 0, got {robust!r}")
         self._robust = robust
+        # The model, with its parameters traced.
         self.sequences = (sequences,) if isinstance(sequences, Sequence) else tuple(sequences)
         if not self.sequences:
             raise ValueError("sequences: expected at least one Sequence, got none")
         m = live_model(m, parameters.fields)
-        # without automatic resets a diverged rollout stays visible
+        # Without automatic resets a diverged rollout gives residuals that are not finite.
         flags = int(m.opt.disableflags) | int(DisableBit.AUTORESET)
         self.given = m
         self.m = m.replace(opt=m.opt.replace(disableflags=flags))
@@ -102,10 +103,12 @@ class Problem:
         self.history, self._late = max_delay_reach(m, parameters)
         if segments is not None and self._late:
             raise ValueError("segments: a delay of a sensor is not for multiple shooting")
+        # Samples of all recordings on the steps of the model, and the signals to predict.
         self.samples = [sample_recording(m, s, self.history) for s in self.sequences]
         self.names = tuple(dict.fromkeys(n for s in self.samples for n in s.names))
         self._signals = [signal(m, name) for name in self.names]
         self._check_tuned()
+        # Pieces of the recordings, and their unknown states.
         parts = [cuts(s, segments) for s in self.samples]
         made = PieceSettings(self.m, self.names, self._late, self.history, tolerance, tied)
         self._pieces, self._places = make_pieces(made, self.sequences, self.samples, parts)
@@ -116,11 +119,13 @@ class Problem:
             raise ValueError(
                 "parameters: nothing to fit; all parameters are frozen, all states given"
             )
+        # Number of rows, and the columns of the signals in [sensordata, qpos, qvel].
         priors = len(parameters.prior(parameters.nominal())) + len(self._states.prior_ids)
         samples_ = sum(len(ids) for _, ids in self._places)
         self.rows = samples_ + priors + len(self._states.tied_rows)
         starts = {"sensordata": 0, "qpos": m.nsensordata, "qvel": m.nsensordata + m.nq}
         self._columns = np.array([starts[s.source] + s.start for s in self._signals])
+        # Names of the controls, of which offset, gain and delay may be parameters.
         names = {int(m.actuator_ctrladr[i]): n for i, n in enumerate(m.names["actuator"])}
         self._controls = [names.get(i, "") for i in range(m.nu)]
         tuned = [signal for p in parameters.values() for signal, _ in p.target.signals]
@@ -173,17 +178,17 @@ class Problem:
         def of_pieces(function):
             return jax.vmap(jax.vmap(function, (None, 0, 0)), (0, 0, None))
 
-        motion, change = of_pieces(self._begins)(theta, z, self._pieces)
+        motion, change = of_pieces(self._linearize_motion)(theta, z, self._pieces)
         start = jax.tree.map(
             lambda a: jnp.tile(a, (many, *(1,) * (a.ndim - 1))), self._pieces.start
         )
         found = sensitivities(self.m, start, flat(motion), flat(change), self._observe)
         table, d_table = (a.reshape(many, pieces, *a.shape[1:]) for a in found)
-        each = jax.vmap(jax.vmap(self._ends, (None, 0, 0, 0)), (0, 0, 0, None))
+        each = jax.vmap(jax.vmap(self._linearize_rows, (None, 0, 0, 0)), (0, 0, 0, None))
         ended = each(theta, table, d_table, self._pieces)
         return jax.vmap(self._assemble)(x, *ended)
 
-    def _begins(
+    def _linearize_motion(
         self, theta: jax.Array, z: jax.Array, piece: Piece
     ) -> tuple[RolloutInputs, RolloutInputs]:
         """Return the inputs of the rollout of a piece, and their tangents along all unknowns."""
@@ -198,8 +203,10 @@ class Problem:
         found, change = jax.vmap(jvp_along, out_axes=(None, 0))(jnp.eye(n, dtype=theta.dtype))
         return found, change if self._commanded else change._replace(ctrl=None)
 
-    def _ends(self, theta: jax.Array, table: jax.Array, d_table: jax.Array, piece: Piece) -> tuple:
-        """Return rows and end of a piece, and their tangents with a last axis of directions."""
+    def _linearize_rows(
+        self, theta: jax.Array, table: jax.Array, d_table: jax.Array, piece: Piece
+    ) -> tuple:
+        """Return rows and end of a piece, and their tangents, with all unknowns as last axis."""
         n, k = len(d_table), len(theta)
 
         def jvp_along(t, d_table):
@@ -218,7 +225,7 @@ class Problem:
         (rows, ends), (d_rows, d_ends) = pieces, d_pieces
         k = self.parameters.size
 
-        # rows that need no rollout: priors, and the starts of next pieces
+        # Rows that need no rollout: priors, and the starts of next pieces.
         def rest(x):
             theta, z = self._split(x)
             return self._join_residual(theta, z, rows, ends)
@@ -270,14 +277,14 @@ class Problem:
         return x[:k], z.reshape(shape)
 
     def _join_residual(self, theta: jax.Array, z: jax.Array, rows: jax.Array, ends: jax.Array):
-        """Concatenate the rows of samples, priors of parameters and of states, and jumps."""
+        """Concatenate the rows of samples, priors of parameters and of states, and defects."""
         states = z.reshape(-1)[self._states.prior_ids] * jnp.asarray(
             self._states.prior_weights, z.dtype
         )
         parts = [rows.reshape(-1), self.parameters.prior(theta), states]
         if len(self._states.tied_rows):
-            jumps = ends - self._pieces.tie[:, None] * jnp.roll(z, -1, 0)
-            parts.append(jumps.reshape(-1)[self._states.tied_rows])
+            defects = ends - self._pieces.tie[:, None] * jnp.roll(z, -1, 0)
+            parts.append(defects.reshape(-1)[self._states.tied_rows])
         return jnp.concatenate(parts)
 
     def _spread(self, of_theta: jax.Array, of_z: jax.Array) -> jax.Array:
@@ -289,13 +296,13 @@ class Problem:
         return jnp.concatenate([of_theta.reshape(pieces * n, k), columns], 1)
 
     def _piece(self, theta: jax.Array, z: jax.Array, piece: Piece) -> tuple[jax.Array, jax.Array]:
-        """Return the rows of a piece, and its end in the tangent of the next start."""
+        """Return the rows of a piece, (S,), and its end as `_end` returns it."""
         motion = self._motion(theta, z, piece)
         m = replace_leaves(self.m, motion.fields)
         d = piece.start.replace(**motion.state)
         record = ("sensordata", "qpos", "qvel", *(["act"] if m.na else []))
         _, after = rollout(m, d, ctrl=motion.ctrl, record=record)
-        # a step returns the state after it, and the sensors before it
+        # A step returns the state after it, and the sensors before it.
         before = [
             jnp.concatenate([now[None], after[n][:-1]])
             for n, now in (("qpos", d.qpos), ("qvel", d.qvel))
@@ -318,7 +325,7 @@ class Problem:
 
     def _observe(self, before: Data, after: Data) -> jax.Array:
         """Return the signals of a step and, if it is needed, the state after it, `[k, *W]`."""
-        # a step returns the sensors before it
+        # A step returns the sensors before it.
         table = jnp.concatenate([after.sensordata, before.qpos, before.qvel])[self._columns]
         states = [after.qpos, after.qvel, after.act] if self._tied else []
         return jnp.concatenate([table, *states])
@@ -339,27 +346,31 @@ class Problem:
         return rows * jnp.sqrt(2 / (1 + jnp.sqrt(1 + (rows / self._robust) ** 2)))
 
     def _move_start(self, m: Model, d: Data, z: jax.Array) -> Data:
-        """Return an initial state with its unknowns added."""
+        """Return an initial state moved by its unknowns (nz,), which are tangent coordinates."""
         if not len(self._states.used):
             return d
         full = jnp.zeros(2 * m.nv + m.na, z.dtype).at[self._states.used].set(z)
-        turned = integrate_pos(m, d.qpos, full[: m.nv], jnp.ones((), z.dtype))
-        velocity, act = full[m.nv : 2 * m.nv], full[2 * m.nv :]
-        return d.replace(qpos=turned, qvel=d.qvel + velocity, act=d.act + act)
+        qpos = integrate_pos(m, d.qpos, full[: m.nv], jnp.ones((), z.dtype))
+        dqvel, dact = full[m.nv : 2 * m.nv], full[2 * m.nv :]
+        return d.replace(qpos=qpos, qvel=d.qvel + dqvel, act=d.act + dact)
 
     def _end(self, state: jax.Array, piece: Piece) -> jax.Array:
-        """Return the final state in the tangent of the next start, over the tolerance."""
+        """Return the final state less the start of the next piece as given, over the tolerance.
+
+        The difference is in tangent coordinates, (2 nv + na,); those of the next start's unknowns
+        are subtracted in `_join_residual`. Zero for the last piece of a recording.
+        """
         if not self._tied:
             return jnp.zeros(0, self.m.qpos0.dtype)
         nq, nv = self.m.nq, self.m.nv
         qpos, qvel, act = piece.next
         one = jnp.ones((), qpos.dtype)
-        jump = [
+        defect = [
             differentiate_pos(self.m, one, qpos, state[:nq]),
             state[nq : nq + nv] - qvel,
             state[nq + nv :] - act,
         ]
-        return jnp.where(piece.tie > 0, jnp.concatenate(jump), 0) * piece.tie
+        return jnp.where(piece.tie > 0, jnp.concatenate(defect), 0) * piece.tie
 
     def _check_tuned(self) -> None:
         """Raise ValueError for offsets, gains and delays of signals that are not measured."""
@@ -423,6 +434,7 @@ def _signal_corrections(tuned: Mapping, names: Many[str], h: jax.Array) -> tuple
 
 
 def _has_sigma(sequences: Many[Sequence]) -> bool:
+    """Return whether all sequences have a sigma; raise ValueError if some have."""
     known = {s.sigma is not None for s in sequences}
     if len(known) > 1:
         raise ValueError("sigma: give it for all sequences, or for none")

@@ -92,7 +92,9 @@ class FitForm:
     segments: int | None = setting(
         None, doc="steps of a piece, for multiple shooting", least=1, most=_MAX_STUDY_ARRAY
     )
-    tolerance: float = setting(1e-4, doc="standard deviation of the jump between pieces", above=0)
+    tolerance: float = setting(
+        1e-4, doc="standard deviation of the defects between pieces", above=0
+    )
     tied: bool = setting(
         True, doc="whether pieces are tied by unknown states; else each starts as was measured"
     )
