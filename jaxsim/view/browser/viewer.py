@@ -254,7 +254,7 @@ class Viewer:
 
     def wants_contacts(self) -> bool:
         """Return whether contacts or their forces are to be drawn."""
-        return bool(self.scene.marks.shown & {"contacts", "forces"})
+        return bool(self.scene.marks.visible & {"contacts", "forces"})
 
     def _has_news(self) -> bool:
         return self._next is not None or self._closed

@@ -116,13 +116,13 @@ def test_a_page_follows_its_file(tmp_path):
         visitor.press("Step")
         visitor.wait(lambda: float(first.d.time) > 0)
         visitor.set("inertia boxes", True)
-        visitor.wait(lambda: "inertia" in live.viewer.scene.marks.shown)
+        visitor.wait(lambda: "inertia" in live.viewer.scene.marks.visible)
         path.write_text(arm(more=MORE))
         visitor.press("Reload")
         visitor.wait(lambda: "/bodies/b/new" in visitor.nodes)
         visitor.wait(lambda: live.simulation is not first and live.simulation.ready)
         assert float(live.simulation.d.time) == float(first.d.time)
-        assert "inertia" in live.viewer.scene.marks.shown
+        assert "inertia" in live.viewer.scene.marks.visible
         visitor.wait(lambda: any(c["label"] == "c" for c in visitor.controls.values()))
 
         path.write_text("<mujoco><worldbody><geom siz='1'/></worldbody></mujoco>")

@@ -41,9 +41,9 @@ def test_keys_show_marks_geometry_and_help(m):
         visitor.wait(lambda: "/bodies/arm/ball" in visitor.nodes)
         for key, kind in (("I", "inertia"), ("J", "joints"), ("C", "contacts")):
             press(visitor, server, key)
-            visitor.wait(lambda kind=kind: kind in scene.marks.shown)
+            visitor.wait(lambda kind=kind: kind in scene.marks.visible)
         press(visitor, server, "J")
-        visitor.wait(lambda: "joints" not in scene.marks.shown)
+        visitor.wait(lambda: "joints" not in scene.marks.visible)
         press(visitor, server, "G")
         visitor.wait(lambda: scene.geometry == "convex hulls")
         press(visitor, server, "N")

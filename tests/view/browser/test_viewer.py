@@ -114,7 +114,7 @@ def test_a_page_gets_the_parts_and_their_poses(m, d):
         visitor.set("geoms of group 4 (1)", True)
         visitor.wait(lambda: visitor.nodes[f"{body}/knob"].get("visible") is True)
         visitor.set("contact forces", True)
-        visitor.wait(lambda: "forces" in viewer.scene.marks.shown)
+        visitor.wait(lambda: "forces" in viewer.scene.marks.visible)
         viewer.show(d)
         visitor.wait(lambda: "/forces/arrows" in visitor.nodes)
         assert visitor.nodes["/forces/arrows"]["points"].reshape(-1, 2, 3).shape[0] == 4

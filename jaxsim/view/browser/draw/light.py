@@ -33,7 +33,7 @@ class Lights:
 
     Attributes:
       ids: ids of the lights that are drawn.
-      shown: the lights of the model are on; else viser's default lights.
+      visible: the lights of the model are on; else viser's default lights.
     """
 
     def __init__(self, server: Any, m: Model):
@@ -41,18 +41,18 @@ class Lights:
         self.ids = np.flatnonzero(m.light_active & (m.light_type != LightType.IMAGE))
         self._handles: dict[int, Any] = {}
         self._ambient: Any = None
-        self.shown = False
+        self.visible = False
         self.shine(bool(len(self.ids)))
 
-    def shine(self, shown: bool) -> None:
+    def shine(self, visible: bool) -> None:
         """Switch the lights on or off; later poses move them."""
-        if shown == self.shown:
+        if visible == self.visible:
             return
-        self.shown = shown
+        self.visible = visible
         scene = self._server.scene
-        scene.configure_default_lights(enabled=not shown)
-        scene.configure_environment_map(environment_intensity=_AMBIENT_STRENGTH if shown else 1.0)
-        if shown:
+        scene.configure_default_lights(enabled=not visible)
+        scene.configure_environment_map(environment_intensity=_AMBIENT_STRENGTH if visible else 1.0)
+        if visible:
             self._handles = {int(i): self._lamp(int(i)) for i in self.ids}
             color = _HEADLIGHT_STRENGTH + np.asarray(self._m.light_ambient)[self.ids].sum(axis=0)
             self._ambient = scene.add_light_ambient(

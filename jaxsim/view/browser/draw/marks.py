@@ -14,20 +14,19 @@ from jaxsim.view.browser.draw.contacts import Touch
 from jaxsim.view.browser.draw.poses import Poses
 
 _PULLEY_OBJ = -2  # value of `wrap_obj`
+# Colors: red, green and blue, from 0 to 255.
 CONTACT, FORCE, CENTER = (230, 140, 20), (90, 200, 90), (230, 60, 60)
 PUSH, JOINT, INERTIA = (220, 60, 200), (60, 110, 220), (200, 100, 60)
 _INERTIA_OPACITY = 0.45
 _JOINT_ARROW_LENGTH = 12.0  # length of the arrow of a joint, in radii of a point
-_WEIGHT_ARROW_LENGTH = (
-    0.4  # length of the arrow of a force equal to the weight of the model, in extents
-)
+_WEIGHT_ARROW_LENGTH = 0.4  # arrow of a force as large as the model's weight, in extents
 
 
 class Marks:
     """Marks of some worlds on a viser server.
 
     Attributes:
-      shown: the visible kinds of "tendons", "contacts", "forces", "perturbations", "inertia",
+      visible: the visible kinds of "tendons", "contacts", "forces", "perturbations", "inertia",
         "joints", "centers", "cameras"; initially tendons and perturbations.
       touch: the contacts to draw; None: there are none.
       applied: `xfrc_applied` of each world, (worlds, nbody, 6) [N, N m]; None: unknown.
@@ -35,7 +34,7 @@ class Marks:
 
     def __init__(self, server: Any, m: Model):
         self._server, self._m = server, m
-        self.shown = {"tendons", "perturbations"}
+        self.visible = {"tendons", "perturbations"}
         self.touch: Touch | None = None
         self.applied: np.ndarray | None = None
         self._drawn: dict[str, tuple[Any, dict[str, Any]]] = {}
@@ -45,12 +44,14 @@ class Marks:
         self._unit = _WEIGHT_ARROW_LENGTH * float(m.stat.extent) / max(self._weight(), 1e-9)
 
     def _weight(self) -> float:
+        """Return the weight of the model [N], that on Earth without gravity."""
         gravity = float(np.linalg.norm(np.asarray(self._m.opt.gravity))) or 9.81
         return float(np.asarray(self._m.body_mass).sum()) * gravity
 
     def show(self, poses: Poses, offset: np.ndarray) -> None:
         """Draw the marks of the worlds with these poses, displaced by `offset`, (worlds, 3)."""
-        want = {
+        # Each returns path -> (function of the server that adds the object, its arguments).
+        draw_functions = {
             "tendons": self._tendons,
             "contacts": self._contacts,
             "forces": self._forces,
@@ -60,11 +61,11 @@ class Marks:
             "centers": self._centers,
             "cameras": self._cameras,
         }
-        for name, draw in want.items():
-            lines = draw(poses, offset) if name in self.shown else {}
-            for path in [p for p in self._drawn if p.startswith(f"/{name}/") and p not in lines]:
+        for name, draw in draw_functions.items():
+            objects = draw(poses, offset) if name in self.visible else {}
+            for path in [p for p in self._drawn if p.startswith(f"/{name}/") and p not in objects]:
                 self._drawn.pop(path)[0].remove()
-            for path, (make, values) in lines.items():
+            for path, (make, values) in objects.items():
                 self._put(path, make, values)
 
     def _put(self, path: str, make: Any, values: dict[str, Any]) -> None:
@@ -97,21 +98,24 @@ class Marks:
         return found
 
     def _contacts(self, poses: Poses, offset: np.ndarray) -> dict:
+        """Return the positions of contacts as points."""
         if self.touch is None or not len(self.touch.pos):
             return {}
         point = self.touch.pos + offset[self.touch.world]
         return {"/contacts/points": self._points(point, CONTACT, 2.0)}
 
     def _forces(self, poses: Poses, offset: np.ndarray) -> dict:
+        """Return the contact forces on the second geoms as arrows."""
         if self.touch is None or self.touch.force is None or not len(self.touch.pos):
             return {}
         begin = self.touch.pos + offset[self.touch.world]
         return {"/forces/arrows": self._arrows(begin, self._unit * self.touch.force, FORCE)}
 
-    def _arrows(self, begin: np.ndarray, way: np.ndarray, color: tuple) -> tuple:
+    def _arrows(self, begin: np.ndarray, vector: np.ndarray, color: tuple) -> tuple:
+        """Return arrows from points (n, 3) along vectors (n, 3) [m]."""
         size = self._size / 4
         values = {
-            "points": np.stack([begin, begin + way], axis=1).astype(np.float32),
+            "points": np.stack([begin, begin + vector], axis=1).astype(np.float32),
             "colors": _bytes(np.tile(np.array(color) / 255, (len(begin), 1))),
             "shaft_radius": size,
             "head_radius": 2 * size,
@@ -136,22 +140,22 @@ class Marks:
         bodies = np.flatnonzero((self._m.body_weldid > 0) & (half > 0).all(axis=1))
         if not len(bodies):
             return {}
-        place = _centers_of_mass(self._m, poses)[:, bodies] + offset[:, None]
-        turn = quat_multiply(poses.xquat, np.asarray(self._m.body_iquat)[None])[:, bodies]
-        worlds = len(place)
+        pos = _centers_of_mass(self._m, poses)[:, bodies] + offset[:, None]
+        quat = quat_multiply(poses.xquat, np.asarray(self._m.body_iquat)[None])[:, bodies]
+        worlds = len(pos)
         cube = require("trimesh.creation", "view").box(extents=(2.0, 2.0, 2.0))
         values = {
             "vertices": np.asarray(cube.vertices, np.float32),
             "faces": np.asarray(cube.faces, np.uint32),
-            "batched_positions": place.reshape(-1, 3).astype(np.float32),
-            "batched_wxyzs": turn.reshape(-1, 4).astype(np.float32),
+            "batched_positions": pos.reshape(-1, 3).astype(np.float32),
+            "batched_wxyzs": quat.reshape(-1, 4).astype(np.float32),
             "batched_scales": np.tile(half[bodies], (worlds, 1)).astype(np.float32),
             "batched_colors": np.array(INERTIA, np.uint8),
             "opacity": _INERTIA_OPACITY,
             "flat_shading": True,
             "lod": "off",
         }
-        # a batch of another size is another object
+        # viser cannot change the size of a batch, so the path contains it
         return {f"/inertia/{worlds}": (self._server.scene.add_batched_meshes_simple, values)}
 
     def _joints(self, poses: Poses, offset: np.ndarray) -> dict:
@@ -160,8 +164,8 @@ class Marks:
         if not len(single):
             return {}
         begin = (poses.xanchor[:, single] + offset[:, None]).reshape(-1, 3)
-        way = _JOINT_ARROW_LENGTH * self._size * poses.xaxis[:, single].reshape(-1, 3)
-        return {"/joints/arrows": self._arrows(begin, way, JOINT)}
+        vector = _JOINT_ARROW_LENGTH * self._size * poses.xaxis[:, single].reshape(-1, 3)
+        return {"/joints/arrows": self._arrows(begin, vector, JOINT)}
 
     def _centers(self, poses: Poses, offset: np.ndarray) -> dict:
         """Return the centers of mass of the trees."""
@@ -170,6 +174,7 @@ class Marks:
         return {"/centers/points": self._points(point, CENTER, 2.0)} if len(point) else {}
 
     def _points(self, point: np.ndarray, color: tuple, size: float) -> tuple:
+        """Return discs at points (n, 3) [m], with a size in radii of a point."""
         values = {
             "points": point.astype(np.float32),
             "colors": _bytes(np.tile(np.array(color) / 255, (len(point), 1))),
@@ -221,9 +226,10 @@ def tendon_lines(poses: Poses, offset: np.ndarray) -> tuple[np.ndarray, np.ndarr
     point = poses.paths["wrap_xpos"].reshape(worlds, -1, 3) + offset[:, None]
     pulley = poses.paths["wrap_obj"].reshape(worlds, -1) == _PULLEY_OBJ
     index = np.arange(point.shape[1])
-    # the tendon of each point: the first one that ends after it
+    # The paths of all tendons are in one array: a point is of the first tendon that ends after it.
     end = adr + num
     tendon = (index[None, :, None] >= end[:, None, :]).sum(axis=-1)
+    # Segments join successive points of a tendon, except at pulleys, which divide it into branches.
     joined = (tendon[:, :-1] == tendon[:, 1:]) & (tendon[:, 1:] < adr.shape[1])
     joined &= ~(pulley[:, :-1] | pulley[:, 1:])
     lines = np.stack([point[:, :-1], point[:, 1:]], axis=2)[joined]
@@ -240,4 +246,5 @@ def optical_rotation(mat: np.ndarray) -> np.ndarray:
 
 
 def _bytes(color: np.ndarray) -> np.ndarray:
+    """Convert colors from [0, 1] to bytes."""
     return np.clip(255 * color, 0, 255).astype(np.uint8)

@@ -93,7 +93,7 @@ class BrowserScene:
         self.eye = Eye(server, m)
         self.sky = add_sky(server, m)
         if settings is not None:
-            self.groups, self.marks.shown = settings.groups, settings.marks.shown
+            self.groups, self.marks.visible = settings.groups, settings.marks.visible
             self.opacity, self.frames = settings.opacity, settings.frames
             self.geometry = settings.geometry
         self._radius = float(self.bounding_balls(start).radius.max())
@@ -148,10 +148,12 @@ class BrowserScene:
             self.eye.choose(camera)
             self.redraw()
 
-    def mark(self, name: str, shown: bool) -> None:
+    def mark(self, name: str, visible: bool) -> None:
         """Show or hide marks of a kind."""
         with self._lock:
-            self.marks.shown = self.marks.shown | {name} if shown else self.marks.shown - {name}
+            self.marks.visible = (
+                self.marks.visible | {name} if visible else self.marks.visible - {name}
+            )
             self.redraw()
         for act in self.then:
             act()
@@ -169,12 +171,12 @@ class BrowserScene:
                 handle.visible = self.groups[part.kind][part.group]
             self.softs.show_groups(self.groups)
 
-    def show_frames(self, shown: bool) -> None:
+    def show_frames(self, visible: bool) -> None:
         """Show or hide the body frames of the first world."""
         with self._lock:
-            self.frames = shown
+            self.frames = visible
             for handle in self._bodies:
-                handle.show_axes = shown
+                handle.show_axes = visible
 
     def show(self, poses: Poses) -> None:
         """Move everything to the poses of the worlds; objects with non-finite poses stay."""

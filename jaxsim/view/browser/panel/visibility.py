@@ -104,7 +104,7 @@ def _next_value(control: Any) -> Callable[[Any], None]:
 def _add_environment_switches(gui: Any, scene: BrowserScene) -> None:
     """Add switches for the model's lights and skybox."""
     if len(scene.lights.ids):
-        lights = gui.add_checkbox("lights of the model", initial_value=scene.lights.shown)
+        lights = gui.add_checkbox("lights of the model", initial_value=scene.lights.visible)
 
         @lights.on_update
         def _(_: Any) -> None:
@@ -121,7 +121,7 @@ def _add_environment_switches(gui: Any, scene: BrowserScene) -> None:
 
 def _add_mark_switch(gui: Any, scene: BrowserScene, name: str) -> Any:
     label, hint = MARK_LABELS[name]
-    box = gui.add_checkbox(label, initial_value=name in scene.marks.shown, hint=hint)
+    box = gui.add_checkbox(label, initial_value=name in scene.marks.visible, hint=hint)
     box.on_update(lambda _: scene.mark(name, box.value))
     return box
 
