@@ -70,10 +70,11 @@ class ContactBlocks:
 def contact_products(own: Array, weight: list | PerContact) -> Array:
     """Return the products J' W J of each contact, `[ncon, slots k, slots k, *W]`."""
     size = len(own)
+    W: list = values_of(weight)
     if isinstance(weight, PerContact):
-        weight = materialize(values_of(weight), own[0, 0])
+        W = materialize(W, own[0, 0])
     # W J, then J' (W J), unrolled over the basis.
-    half = [sum(weight[j][k][:, None] * own[k] for k in range(size)) for j in range(size)]
+    half = [sum(W[j][k][:, None] * own[k] for k in range(size)) for j in range(size)]
     half = materialize(half, own[0, 0])
     return unrolled_sum(lambda j: own[j][:, :, None] * half[j][:, None], size)
 

@@ -183,8 +183,8 @@ TRACED = """arrays batch control derivative functions identify linalg math physi
 NO_THRESHOLDS = {
     "rounding, in units of the machine epsilon": """
         _BOX_ROUNDING_ULPS _DISTANCE_ROUNDING_ULPS _MIN_STEP _PERIOD_ROUNDING_ULPS
-        _PIVOT_ROUNDING_ULPS
-        _POSE_ROUNDING_ULPS _SAME_POINT_ULPS _SLOPE_ROUNDING _STEP_ROUNDING_ULPS
+        _PIVOT_ROUNDING_ULPS _POSE_ROUNDING_ULPS _SAME_POINT_ULPS _SLOPE_ROUNDING
+        _SLOPE_ROUNDING_ULPS _STEP_ROUNDING_ULPS
         _VOLUME_ROUNDING_ULPS""",
     "iterations of a method, and its parameters": """
         NEWTON_STEPS _FIRST_DAMPING_INCREASE _MAX_ADVANCEMENT_STEPS _MAX_DOUBLING_STEPS

@@ -66,14 +66,15 @@ class RowBlock(Generic[Jacobian, _Cost]):
         """Return `id` as a constant array."""
         return np.array(self.id, int)
 
-    def derivatives(self, r: PyTree) -> CostDerivatives:
+    def derivatives(self, r: Any) -> CostDerivatives:
         """Return force, cost and curvature at a residual.
 
         Those of contacts whose number is known are evaluated where they are used, chunk by chunk.
         """
         if isinstance(self.cost, Pyramid | Elliptic) and self.cost.used is not None:
             return CostDerivatives.in_chunks(self.cost, r)
-        return materialize(self.cost.at(r), self.soft)
+        derivatives: CostDerivatives = materialize(self.cost.at(r), self.soft)
+        return derivatives
 
     def minus_reference(self, Jx: PyTree) -> PyTree:
         """Compute the residual J x - aref from J x."""

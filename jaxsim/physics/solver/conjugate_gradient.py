@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.products import values_of
 from jaxsim.enums import MINVAL
 from jaxsim.linalg.inverse_blocks import InverseBlocks
 from jaxsim.physics.constraint.cost import Parabola, Quadratic

@@ -55,7 +55,7 @@ class _Ring(NamedTuple):
         return _Corner(Vec(x[0, 0], x[0, 1], x[0, 2]), x[0, 3], x[0, 4])
 
     def row(self, k: Array) -> Array:
-        """Return the row `k` places after the first one."""
+        """Return the row of the k-th corner, for any k."""
         return lax.rem(self.start + k, jnp.int32(len(self.rows)))
 
 
@@ -123,7 +123,7 @@ class _Clipped(NamedTuple):
     """State after some corners: the buffer, how many corners the result has, the next corner."""
 
     rows: Array
-    count: Array
+    number: Array
     corner: _Corner
     height: Array
 
@@ -137,8 +137,8 @@ def _clip_ring(ring: _Ring, plane: Plane, line: Array, capacity: int) -> _Ring:
     def visit(k: Array, state: _Clipped) -> _Clipped:
         """Append what remains of the edge from corner k to the next one, without its start.
 
-        A segment is no closed polygon: its corners stay in order, and an intersection takes the
-        place of a removed one.
+        A segment is no closed polygon: its corners stay in order, and an intersection replaces a
+        removed one.
         """
         rows, count, one, up = state
         last = k + 1 == ring.number
@@ -169,4 +169,4 @@ def _clip_ring(ring: _Ring, plane: Plane, line: Array, capacity: int) -> _Ring:
 
     start = _Clipped(ring.rows, jnp.int32(0), first, height)
     end = lax.fori_loop(jnp.int32(0), ring.number, visit, start)
-    return _Ring(end.rows, ring.row(ring.number), jnp.minimum(end.count, capacity))
+    return _Ring(end.rows, ring.row(ring.number), jnp.minimum(end.number, capacity))

@@ -94,7 +94,7 @@ def lookup_tables(s: Structure, drawn: bool) -> HullTables:
     return jax.tree.map(lambda a: np.ascontiguousarray(a, np.int32), tables)
 
 
-def _list_lengths(s: Structure) -> np.ndarray:
+def _list_lengths(s: Structure) -> Any:
     """Return the number of candidates in the list that starts at each address of `hull_vertid`.
 
     Lists are stored one after another, each once.
