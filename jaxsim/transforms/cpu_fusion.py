@@ -17,6 +17,9 @@ operations run between the kernels. Where XLA does not know the metadata it has 
     parts        [b]           [c]         [a, d, e]                       _pack_units
     program      kernel(x): b  cholesky b  kernel(c, x): e                 _close_jaxpr
 
+Equations that depend only on arguments which all worlds share, the model's, come first, in kernels
+of their own (`split_shared`): XLA moves these out of the loop over tiles.
+
 A filled array moves to its first use, and so does a part of an argument: else a kernel would copy
 a column of a large table for a later one. A part returns the values that later parts use. A call or
 a branch that is larger than a kernel, and the body of a loop that no kernel can hold, is opened and
@@ -44,6 +47,7 @@ _KERNEL_ATTRIBUTES = {"xla_cpu_small_call": "true", "inlineable": "false"}
 _MIN_LIBRARY_SUM = 4096  # length of a sum from which on XLA calls a library
 _LOOP_PRIMITIVES = ("scan", "while")
 _VIEW_PRIMITIVES = ("slice", "squeeze", "reshape")
+_INEXPENSIVE = (*_VIEW_PRIMITIVES, "broadcast_in_dim", "convert_element_type", "stop_gradient")
 
 KERNEL_PRIMITIVES = frozenset(
     # elementwise
@@ -71,10 +75,22 @@ KERNEL_PRIMITIVES = frozenset(
 
 
 def fuse_calls(
-    program: ClosedJaxpr, leaves: Sequence[Array], is_loop_body: bool = False
+    program: ClosedJaxpr,
+    leaves: Sequence[Array],
+    is_loop_body: bool = False,
+    shared: Sequence[bool] = (),
 ) -> list[Array]:
-    """Evaluate a program, or the body of a loop, in fused kernels where kernels can hold it."""
-    units = list(_group_equations(program.jaxpr, is_loop_body))
+    """Evaluate a program, or the body of a loop, in fused kernels where kernels can hold it.
+
+    Args:
+      program: the program.
+      leaves: its arguments.
+      is_loop_body: whether it is the body of a loop.
+      shared: which arguments all worlds share; empty: none.
+    """
+    groups = split_shared(program.jaxpr, shared) if any(shared) else (program.jaxpr.eqns,)
+    parts = [list(_group_equations(program.jaxpr.replace(eqns=g), is_loop_body)) for g in groups]
+    units = [unit for part in parts for unit in part]
     # Reorder the equations as the units have them, and find when each value is last used.
     jaxpr = program.jaxpr.replace(eqns=[eqn for unit in units for eqn in unit.eqns])
     values = dict(zip(jaxpr.invars, leaves, strict=True))
@@ -82,13 +98,67 @@ def fuse_calls(
     last = _last_uses(jaxpr)
     end = 0
     # Evaluate part by part; a part returns the values that later parts or the results use.
-    for eqns, evaluate in _pack_units(units):
+    for eqns, evaluate in (packed for part in parts for packed in _pack_units(part)):
         end += len(eqns)
         part = _close_jaxpr(jaxpr, eqns, consts, {v for v, k in last.items() if k >= end})
         found = evaluate(part, [values[v] for v in part.jaxpr.invars])
         values |= zip(part.jaxpr.outvars, found, strict=True)
     known = values | consts
     return [jnp.asarray(v.val if isinstance(v, Literal) else known[v]) for v in jaxpr.outvars]
+
+
+def split_shared(jaxpr: Jaxpr, shared: Sequence[bool]) -> tuple[list[JaxprEqn], list[JaxprEqn]]:
+    """Split off the equations that depend on shared arguments only, and come first.
+
+    Contact parameters of all pairs, for example, depend on the model, not on the state. In kernels
+    of their own they are invariants of the loops over tiles and steps, out of which XLA moves them.
+    What takes less time to compute than to read, such as a slice or a broadcast, stays where it is
+    used. Arrays that depend on no argument are made in both groups.
+
+    Args:
+      jaxpr: the program.
+      shared: which of its arguments are shared.
+    """
+    known = {v for v, is_shared in zip(jaxpr.invars, shared, strict=True) if is_shared}
+    filled: dict[Var, JaxprEqn] = {}
+    apart: set[int] = set()
+    for k, eqn in enumerate(jaxpr.eqns):
+        given = [v for v in eqn.invars if not isinstance(v, Literal) and v not in jaxpr.constvars]
+        if all(v in filled for v in given):
+            filled |= dict.fromkeys(eqn.outvars, eqn)
+        elif all(v in known or v in filled for v in given) and not eqn.effects:
+            known.update(eqn.outvars)
+            apart.add(k)
+
+    # Keep inexpensive equations with their users, unless one of these is split off.
+    needed: set[Var] = set()
+    for k in sorted(apart, reverse=True):
+        eqn = jaxpr.eqns[k]
+        if eqn.primitive.name in _INEXPENSIVE and not needed & set(eqn.outvars):
+            apart.discard(k)
+        else:
+            needed.update(v for v in eqn.invars if not isinstance(v, Literal))
+    first: list[JaxprEqn] = []
+    copies: dict[Var, Var] = {}
+
+    def copy_filled(v: Var) -> Var:
+        """Return a variable of the first group with the same contents."""
+        if v not in filled:
+            return v
+        if v not in copies:
+            eqn = filled[v]
+            invars = [i if isinstance(i, Literal) else copy_filled(i) for i in eqn.invars]
+            outvars = [Var(o.aval) for o in eqn.outvars]
+            copies.update(zip(eqn.outvars, outvars, strict=True))
+            first.append(eqn.replace(invars=invars, outvars=outvars))
+        return copies[v]
+
+    for k in sorted(apart):
+        eqn = jaxpr.eqns[k]
+        invars = [i if isinstance(i, Literal) else copy_filled(i) for i in eqn.invars]
+        first.append(eqn.replace(invars=invars))
+    rest = [eqn for k, eqn in enumerate(jaxpr.eqns) if k not in apart]
+    return first, rest
 
 
 def _last_uses(jaxpr: Jaxpr) -> dict[Var, int]:

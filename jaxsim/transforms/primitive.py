@@ -239,7 +239,10 @@ def _evaluate_lowered(*leaves: Array, call: PhysicsCall, worlds: int | None) -> 
     """Evaluate a call while it is lowered: in fused kernels on a CPU, else as it is traced."""
     with call.in_own_context():
         if platform().fuses_calls:
-            return fuse_calls(call.program([jax.typeof(a) for a in leaves], worlds), leaves)
+            avals = [jax.typeof(a) for a in leaves]
+            specs = [] if worlds in (None, 1) else [ArgumentSpec.of(a, worlds) for a in avals]
+            shared = [spec.shared for spec in specs]
+            return fuse_calls(call.program(avals, worlds), leaves, shared=shared)
         return call.function(worlds, True)(*leaves)
 
 

@@ -15,7 +15,7 @@ from jaxsim.arrays import linear
 from jaxsim.arrays.gather import sum_items
 from jaxsim.arrays.products import gram
 from jaxsim.transforms import cpu_fusion, tuning
-from jaxsim.transforms.cpu_fusion import fuse_calls
+from jaxsim.transforms.cpu_fusion import fuse_calls, split_shared
 
 pytestmark = pytest.mark.kernels
 
@@ -48,6 +48,41 @@ def short_kernels() -> Iterator[None]:
 
 
 ARGUMENTS = (np.array([0.3, -2.0, 1.0]), np.int32(4), np.zeros((0, 3)), np.arange(2.0), True)
+
+
+def partly_shared(m, x):
+    """Values of the model alone: used by the state, by each other, and as results."""
+    zero = jnp.zeros((3, 1))
+    squares = jnp.maximum(m * m, zero)
+    wide = jnp.broadcast_to(jnp.sin(squares), x.shape)
+    sums = lax.cumsum(squares) + zero
+    return wide * x + jnp.maximum(x, zero), sums, jnp.cos(m[:1] * sums), m + x
+
+
+@pytest.mark.usefixtures("short_kernels")
+def test_what_all_worlds_share_comes_first():
+    m, x = jnp.array([[0.5], [2.0], [-1.0]]), jnp.linspace(-1, 1, 12).reshape(3, 4)
+    program = jax.make_jaxpr(partly_shared)(m, x)
+    first, rest = split_shared(program.jaxpr, (True, False))
+    # What is split off has one world; slices and broadcasts stay with their users.
+    assert {v.aval.shape[-1] for eqn in first for v in eqn.outvars} == {1}
+    names = [eqn.primitive.name for eqn in first]
+    assert {"mul", "sin", "cumsum", "cos"} <= set(names)
+    assert "mul" in [eqn.primitive.name for eqn in rest]
+    cut = jax.jit(lambda *a: fuse_calls(program, a, shared=(True, False)))
+    for found, expected in zip(cut(m, x), partly_shared(m, x), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
+def test_kernels_of_the_model_are_moved_out_of_the_loop_over_tiles():
+    """Contact parameters are mixed once for all tiles of worlds."""
+    m = jaxsim.load_model(CONFIGS / "humanoid.xml")
+    d = jaxsim.make_data(m, keep=[jaxsim.stages.collision])
+    worlds = jax.tree.map(lambda x: jnp.broadcast_to(x, (64, *x.shape)), d)
+    program = jax.jit(lambda d: jax.vmap(jaxsim.stages.collision, (None, 0))(m, d)).lower(worlds)
+    text = program.compile().as_text()
+    entry = text[text.index("\nENTRY") :]
+    assert re.search(r"call\(.*xla_cpu_small_call", entry)
 
 
 @pytest.mark.parametrize("size", [1, 5, 10**6])
