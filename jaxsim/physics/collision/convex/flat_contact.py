@@ -288,7 +288,8 @@ def _is_listed(items: Array, listed: Array, number: Array) -> Array:
     """Return which items `[*k, 2, n]` are in the first `number` rows of a list `[j, 2, n]`."""
     if not platform().scans:
         place = jnp.arange(len(listed), dtype=jnp.int32)[:, None, None]
-        return jnp.any((items[:, None] == listed[None]) & (place < number[None]), axis=1)
+        exists = (place < number[None])[None]
+        return jnp.any((items[:, None] == listed[None]) & exists, axis=1)
 
     def compare(j: Array, found: Array) -> Array:
         """Compare all items with one row of the list."""

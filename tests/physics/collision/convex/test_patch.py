@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
+from optimized import OPTIMIZED
 
 import jaxsim
 from jaxsim.transforms import tuning
@@ -87,3 +88,39 @@ def test_contacts_do_not_depend_on_the_lanes_of_a_chunk(lanes):
     for name in ("dist", "pos", "frame"):
         a, b = getattr(usual, name), getattr(other, name)
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12, err_msg=name)
+
+
+SEVERAL = """<mujoco><asset><mesh name="m" vertex="0 0 0  .3 0 0  0 .3 0  .3 .3 0  0 0 .2  .3 0 .2
+  0 .3 .2  .25 .28 .22  .1 .1 .26"/></asset>
+<worldbody><geom type="box" size=".5 .5 .1" pos="0 0 -.1"/>
+  <body><freejoint/><geom type="mesh" mesh="m"/></body>
+  <body pos=".2 .1 .22" euler="0 0 20"><freejoint/><geom type="mesh" mesh="m"/></body>
+  <body pos=".3 .1 .05"><freejoint/><geom type="cylinder" size=".1 .05"/></body>
+  <body pos="-.3 .1 .05" euler="90 0 0"><freejoint/><geom type="capsule" size=".05 .1"/></body>
+</worldbody></mujoco>"""
+
+
+def test_lists_up_to_their_ends_equal_whole_lists():
+    """Accelerators compare all items of lists at once, a CPU those that exist one by one."""
+    m = jaxsim.load_model(SEVERAL)
+    start = jaxsim.make_data(m, keep="all")
+    rng = np.random.default_rng(0)
+    qpos = (
+        np.asarray(start.qpos) + 0.01 * rng.normal(size=(24, m.nq)) * (np.arange(24) % 3)[:, None]
+    )
+
+    def contacts(qpos):
+        placed = jaxsim.stages.fwd_kinematics(m, start.replace(qpos=qpos))
+        d = jaxsim.stages.collision(m, placed)
+        return d.ncon, d.contact.dist, d.contact.pos, d.contact.frame
+
+    # The form of accelerators has no protection against CPU compilers that evaluate values twice.
+    program = jax.jit(jax.vmap(contacts), compiler_options=OPTIMIZED)
+    here = program(qpos)
+    with jaxsim.for_platform("cuda", kernels=False):
+        there = jax.jit(lambda q: jax.vmap(contacts)(q), compiler_options=OPTIMIZED)(qpos)
+    assert np.max(here[0]) > 8
+    np.testing.assert_array_equal(here[0], there[0])
+    found = np.arange(here[1].shape[1]) < np.asarray(here[0])[:, None]
+    for one, other in zip(here[1:], there[1:], strict=True):
+        np.testing.assert_allclose(np.asarray(one)[found], np.asarray(other)[found], atol=1e-11)
