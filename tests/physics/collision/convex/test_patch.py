@@ -100,6 +100,16 @@ SEVERAL = """<mujoco><asset><mesh name="m" vertex="0 0 0  .3 0 0  0 .3 0  .3 .3 
 </worldbody></mujoco>"""
 
 
+def test_contacts_are_traced_for_accelerators():
+    m = jaxsim.load_model(SEVERAL)
+    with jaxsim.for_platform("cuda", kernels=False):
+        found = jax.eval_shape(
+            lambda d: jaxsim.stages.collision(m, d), jaxsim.make_data(m, keep="all")
+        )
+    assert found.contact.dist.shape[0] > 8
+
+
+@pytest.mark.slow
 def test_lists_up_to_their_ends_equal_whole_lists():
     """Accelerators compare all items of lists at once, a CPU those that exist one by one."""
     m = jaxsim.load_model(SEVERAL)
