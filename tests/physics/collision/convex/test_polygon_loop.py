@@ -60,7 +60,8 @@ def assert_equal(subject: np.ndarray, cutter: np.ndarray) -> None:
     lanes = subject.transpose(1, 0, 2), number, cutter.transpose(1, 0, 2), sides
     found = jax.tree.map(lambda x: x[..., 0], one_by_one(*lanes))
     count = np.asarray(expected.number)
-    assert len({*count, *np.asarray(expected.out[0])}) > 2  # results differ in number or order
+    # results differ in number or order
+    assert len({*count, *np.asarray(expected.out[0])}) > 1
     np.testing.assert_array_equal(found.number, count)
     there = np.arange(2 * MOST)[:, None] < count
     for one, other in zip(jax.tree.leaves(expected)[:5], jax.tree.leaves(found)[:5], strict=True):
