@@ -7,9 +7,9 @@ MuJoCo's documentation, Computation: Constraint model, "Primal problem": the sol
 where s is a quadratic (equality), a one-sided quadratic (limits, edges of contacts), a Huber
 function (dry friction) or the squared distance to an elliptic cone (cone.py). Forces are -ds/dr.
 
-The line search evaluates derivatives of s(r + step v) repeatedly. `along` precomputes their
-coefficients once per line, so that an evaluation costs a few operations per row; `lines` returns
-the same row by row, for the Pallas kernels (solver/kernel/).
+The line search evaluates derivatives of s(r + step v) repeatedly. `restrict_to_line` computes their
+coefficients once per line, and those of contacts whose number is known in each evaluation, for used
+slots only; `lines` returns them row by row, for the Pallas kernels (solver/kernel/).
 """
 
 from dataclasses import replace

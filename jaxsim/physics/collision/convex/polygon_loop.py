@@ -4,7 +4,7 @@ I. Sutherland, G. Hodgman, Reentrant polygon clipping, 1974, in its sequential f
 in a ring buffer, and each plane reads them in order and appends what remains behind it. Time
 follows the corners that exist; polygon.py, which computes the same for all lanes and all slots at
 once, is for platforms without inexpensive loops. Corners are rows of one array, so that the buffer
-is updated in place.
+is updated without a copy.
 """
 
 from collections.abc import Callable
