@@ -1,14 +1,16 @@
 """Functions of a model and a state: MuJoCo's chapters Support and Ray casting.
 
 Mass matrix, Jacobians, constraint rows, contact forces, motions of objects, distances, rays, delay
-buffers, total mass, parameters of plugins, and the types of their results. Each function computes
-what it needs from `qpos` and `qvel`, unless its docstring names fields that `Data` must carry.
+buffers, total mass, parameters of plugins, compiled programs on disk, and the types of their
+results. Each function computes what it needs from `qpos` and `qvel`, unless its docstring names
+fields that `Data` must carry.
 """
 
 from jaxsim.batch.log import WarningEvent as WarningEvent
 from jaxsim.batch.profile import Profile as Profile
 from jaxsim.batch.profile import StageTime as StageTime
 from jaxsim.batch.profile import profile as profile
+from jaxsim.batch.stored_program import load_or_compile as load_or_compile
 from jaxsim.functions.set_inertia import set_inertia as set_inertia
 from jaxsim.model.names import actuator_input_name as actuator_input_name
 from jaxsim.model.warning import WarningCount as WarningCount
@@ -119,6 +121,7 @@ __all__ = [
     "jac_point_axis",
     "jac_site",
     "jac_subtree_com",
+    "load_or_compile",
     "local_to_global",
     "mul_jac_t_vec",
     "mul_jac_vec",

@@ -46,6 +46,8 @@ jax.config.update("jax_compilation_cache_dir", str(CACHE))
 # takes half of the time of compiling it.
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_platforms", "cpu")
+# Stored programs are keyed by all sources: each change would leave a set of them.
+os.environ["JAXSIM_STORE_PROGRAMS"] = "0"
 
 # Tracing makes millions of objects that live: to look through all of them again and again took a
 # tenth of the time.

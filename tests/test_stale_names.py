@@ -65,7 +65,8 @@ FOREIGN = {
         # platforms and other projects with their names
         "APG CPU CleanRL ConfigDict EpisodeData GPU KhronosGroup LAPACK LLVM MJX MarchingCubeCpp"
         " MlpPolicy MuJoCo NVIDIA OpenGL PrimalSearch ROS RecordVideo Renderer SIGHUP SIGTERM TPU"
-        " TensorBoard TimeLimit TimeStep VecMonitor XLA XLA_FLAGS JAXSIM_XLA_FLAGS anon"
+        " TensorBoard TimeLimit TimeStep VecMonitor XLA XLA_FLAGS JAXSIM_XLA_FLAGS"
+        " JAXSIM_STORE_PROGRAMS anon"
         " hash_combine CUDA_VISIBLE_DEVICES JAX_LOCAL_DEVICE_IDS JAX_NUM_CPU_DEVICES"
         " include_extras lowering_platforms make_vec nohup sameframe solNoSlip solPGS to_state_dict"
         " unordered_map wrap_for_brax_training",

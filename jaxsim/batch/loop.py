@@ -6,6 +6,7 @@ dtype are packed in one array, of which the fields of the state are views.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import PyTree
+from jaxsim.batch.stored_program import load_or_compile
 from jaxsim.cache import bounded_cache
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
@@ -54,14 +56,18 @@ class ControlLoop:
         check_data("ControlLoop", m, d, ())
         m, d = jax.device_get(jax.tree.map(jnp.asarray, (m, d)))
         of_model, of_data = _kinds(m), _kinds(d)
-        self._program = _compiled_function(function, of_model, of_data)
+        self._layout = function, of_model, of_data
+        self._program: Callable | None = None
         self._model = jax.device_put(of_model.pack(m, np.concatenate))
         self._numbers = of_data.pack(d, np.concatenate)
         self.data: Data = of_data.unpack(self._numbers)
 
     def step(self, count: int = 1) -> None:
         """Call the function `count` times, each time replacing the state by its result."""
-        for _ in range(check_count("ControlLoop.step: count", count)):
+        count = check_count("ControlLoop.step: count", count)
+        if self._program is None:
+            self._program = _compiled_function(*self._layout)
+        for _ in range(count):
             found = self._program(self._model, self._numbers)
             for numbers, new in zip(self._numbers, found, strict=True):
                 np.copyto(numbers, new)
@@ -87,6 +93,14 @@ class _Kinds(NamedTuple):
             f"{list(self.shapes[k])}"
             for path, k in jax.tree_util.tree_leaves_with_path(whole)
         }
+
+    @property
+    def packed(self) -> list[jax.ShapeDtypeStruct]:
+        """Return shape and dtype of the packed arrays."""
+        sizes = dict.fromkeys(self.kinds, 0)
+        for shape, kind in zip(self.shapes, self.dtypes, strict=True):
+            sizes[kind] += int(np.prod(shape))
+        return [jax.ShapeDtypeStruct((size,), kind) for kind, size in sizes.items()]
 
     def pack(self, tree: PyTree, concatenate: Callable = jnp.concatenate) -> list:
         """Return one packed array per dtype."""
@@ -114,13 +128,18 @@ def _kinds(tree: PyTree) -> _Kinds:
 def _compiled_function(function: Callable, of_model: _Kinds, of_data: _Kinds) -> Callable:
     """Return the compiled function of packed arrays, shared by all loops of the same layout."""
 
-    def advance(model: list, numbers: list) -> list:
-        new = function(of_model.unpack(model), of_data.unpack(numbers))
-        if (found := _kinds(new)) != of_data:
-            raise TypeError(_packed_difference(of_data, found))
-        return of_data.pack(new)
+    advance = partial(_advance_packed, function, of_model, of_data)
+    return load_or_compile(advance, of_model.packed, of_data.packed, name="the control loop")
 
-    return jax.jit(advance)
+
+def _advance_packed(
+    function: Callable, of_model: _Kinds, of_data: _Kinds, model: list, numbers: list
+) -> list:
+    """Call a function of model and state on packed arrays."""
+    new = function(of_model.unpack(model), of_data.unpack(numbers))
+    if (found := _kinds(new)) != of_data:
+        raise TypeError(_packed_difference(of_data, found))
+    return of_data.pack(new)
 
 
 def _packed_difference(state: _Kinds, found: _Kinds) -> str:

@@ -5,10 +5,9 @@ written to disk and the run interrupted. One compiled program serves chunks of e
 """
 
 import functools
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +15,10 @@ import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from jaxsim.batch.devices import Devices, divide_worlds, drop_padding, pad_worlds
+from jaxsim.batch.devices import Devices, Division, divide_worlds, drop_padding, pad_worlds
 from jaxsim.batch.processes import place
 from jaxsim.batch.scan import Records, check_record
-from jaxsim.io.phase import named_phase
+from jaxsim.batch.stored_program import prepare_program
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.public.api import step
@@ -72,8 +71,9 @@ class BatchProgram:
         ones also compute copies of the last world, which are dropped. With fewer than 16 worlds
         each, results differ by rounding from those of fewer devices (`over_devices` has a remedy).
       tile: worlds that a device advances together.
-      trace_seconds: time to trace the program.
-      compile_seconds: time to compile it.
+      trace_seconds, compile_seconds: time to trace and to compile the program [s]; 0 if it was
+        loaded from disk (`load_or_compile`).
+      load_seconds: time to load it [s]; 0 if it was compiled.
       temporary_bytes: memory that it needs on all devices, in addition to arguments and results.
     """
 
@@ -107,31 +107,17 @@ class BatchProgram:
         self._by_world, self._everywhere = division.by_world, division.everywhere
         self._m, self._ctrl = place((m, ctrl), self._everywhere)
 
-        advance = functools.partial(_advance, size=size, tile=self.tile, record=tuple(record))
-        by_world, by_step = P(division.axes), P(None, division.axes)
-        sharded = jax.shard_map(
-            advance,
-            mesh=division.mesh,
-            in_specs=(P(), by_world, by_step, P()),
-            out_specs=(by_world, by_step),
-            check_vma=False,
+        chunk = functools.partial(
+            _advance_devices,
+            worlds=worlds,
+            division=division,
+            size=size,
+            tile=self.tile,
+            record=tuple(record),
         )
-
-        def chunk(m, d, ctrl, start, count):
-            step_numbers = start + jnp.arange(size, dtype=jnp.int32)
-            rows = None if ctrl is None else jax.vmap(ctrl.at)(step_numbers)
-            if rows is not None and self._padded > worlds:
-                rows = jax.vmap(pad_worlds, (0, None))(rows, self._padded)
-            return sharded(m, d, rows, count)
-
-        begin = time.perf_counter()
-        with named_phase("trace the rollout"):
-            lowered = jax.jit(chunk).lower(*self._arguments(self._pad(d), 0, 0))
-        traced = time.perf_counter()
-        with named_phase("compile the rollout"):
-            self._program = lowered.compile()
-        self.trace_seconds = traced - begin
-        self.compile_seconds = time.perf_counter() - traced
+        prepared = prepare_program(chunk, self._arguments(self._pad(d), 0, 0), name="the rollout")
+        self._program, self.load_seconds = prepared.program, prepared.load_seconds
+        self.trace_seconds, self.compile_seconds = prepared.trace_seconds, prepared.compile_seconds
         memory = self._program.memory_analysis()
         self.temporary_bytes = self.devices * memory.temp_size_in_bytes if memory else 0
 
@@ -196,6 +182,44 @@ _pad_data = jax.jit(pad_worlds, static_argnums=1)  # one program instead of one 
 def _trim_results(d: Data, records: Records, worlds: int) -> tuple[Data, Records]:
     """Return state and records, (worlds, ...) and (steps, worlds, ...), of the first worlds."""
     return drop_padding(d, worlds), {name: x[:, :worlds] for name, x in records.items()}
+
+
+def _advance_devices(
+    m: Model,
+    d: Data,
+    ctrl: Control | None,
+    start: jax.Array,
+    count: jax.Array,
+    *,
+    worlds: int,
+    division: Division,
+    **how: Any,
+) -> tuple[Data, Records]:
+    """Return the worlds of all devices after `count` steps, and their records.
+
+    Args:
+      m, d, count: as for `_advance`.
+      ctrl: source of the controls.
+      start: number of the first step.
+      worlds: number of worlds, without padding.
+      division: the worlds divided among devices.
+      how: settings of `_advance`.
+    """
+    step_numbers = start + jnp.arange(how["size"], dtype=jnp.int32)
+    rows = None if ctrl is None else jax.vmap(ctrl.at)(step_numbers)
+    if rows is not None and division.padded > worlds:
+        rows = jax.vmap(pad_worlds, (0, None))(rows, division.padded)
+    by_world, by_step = P(division.axes), P(None, division.axes)
+    advance: Any = functools.partial(_advance, **how)
+    sharded = jax.shard_map(
+        advance,
+        mesh=division.mesh,
+        in_specs=(P(), by_world, by_step, P()),
+        out_specs=(by_world, by_step),
+        check_vma=False,
+    )
+    advanced: tuple[Data, Records] = sharded(m, d, rows, count)
+    return advanced
 
 
 def _advance(

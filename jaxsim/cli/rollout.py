@@ -61,11 +61,12 @@ def run_rollout(args: argparse.Namespace) -> int:
     d = replicate(one, args.worlds, devices=jax.devices())
     program = BatchProgram(m, d, ctrl, size=min(_CHUNK_STEPS, args.steps), record=recorded)
     temporary = program.temporary_bytes / args.worlds
-    print(f"{'program':11} traced in {program.trace_seconds:.1f} s, ", end="")
-    print(
-        f"compiled in {program.compile_seconds:.1f} s, {format_bytes(temporary)} of temporaries "
-        "per world"
+    times = (
+        f"loaded in {program.load_seconds:.1f} s"
+        if program.load_seconds
+        else f"traced in {program.trace_seconds:.1f} s, compiled in {program.compile_seconds:.1f} s"
     )
+    print(f"{'program':11} {times}, {format_bytes(temporary)} of temporaries per world")
     try:
         _simulate(args, m, program, d)
     except NotWrittenError as error:

@@ -130,6 +130,11 @@ def load_plugins(folder: str | Path) -> list[str]:
     return [name for name in _plugins if name not in before]
 
 
+def has_extensions() -> bool:
+    """Return whether the user has registered plugins, shapes or colliders."""
+    return bool(_colliders) or any(row.serial for row in _plugins.values())
+
+
 def registered_plugins() -> dict[str, Plugin]:
     """Return all registered plugins, by name; MuJoCo's own come first, in its numbering.
 

@@ -205,6 +205,7 @@ NO_THRESHOLDS = {
         _PIVOTS_PER_STEP""",
     "bounds on what users ask for and on what they are shown": """
         MAX_ARRAY MAX_LISTED MAX_SECONDS _CURVE_SECONDS _MAX_CONTACT_CAPACITY _MAX_FACTOR
+        _MAX_FOLDER_BYTES
         _MAX_NAMED_LINES _MAX_PICTURE_SIDE _MAX_ROLLOUT_STEPS _MAX_SHININESS _MAX_SIGNAL_POINTS
         _MAX_STUDY_ARRAY""",
     "codes, columns and sizes of records, numbers that stand for none": """

@@ -4,6 +4,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxsim.batch.stored_program import StoredFunction
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.physics.public.api import step
@@ -215,7 +217,7 @@ class Simulation(Holder):
         return _steps(self.m, d.replace(ctrl=ctrl), self.held, jnp.int32(count))
 
 
-@ProgramCache
+@partial(StoredFunction, name="the simulation")
 def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
     """Return the state after some steps with the perturbation."""
 
