@@ -11,7 +11,7 @@ from jaxsim.batch.devices import over_devices, split_worlds
 
 pytestmark = pytest.mark.kernels
 
-TWO = """
+START = """
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_enable_x64", True)
@@ -41,20 +41,18 @@ divided = jaxsim.over_devices(many, in_axes=(None, 0))
 def end(advance, m, ctrl):
     return jax.lax.fori_loop(0, 4, lambda i, d: advance(m, d), d.replace(ctrl=ctrl))
 
-def height(advance, m, ctrl):
-    return (end(advance, m, ctrl).qpos * jnp.arange(1.0, 7.0)[:, None]).sum()
-
 one, two = (jax.jit(lambda m, ctrl, a=a: end(a, m, ctrl))(m, ctrl) for a in (many, divided))
 assert len(two.qpos.sharding.device_set) == 2
 for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
     np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 assert np.ptp(two.qpos) > 1e-6  # the worlds differ
-slope = [jax.jit(jax.grad(lambda mass, ctrl, a=a: height(a, m.replace(body_mass=mass), ctrl),
-                          argnums=(0, 1)))(m.body_mass, ctrl) for a in (many, divided)]
-for a, b in zip(*slope, strict=True):
-    assert np.abs(a).max() > 1e-6
-    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
+def fifth(tree):
+    return jax.tree.map(lambda x: x[:5], tree)
+"""
+TWO = (
+    START
+    + """
 # arguments without a number, of all worlds and of each
 def shapes(every, each):
     assert (every.shape, each.shape) == ((4, 0), (3, 0))
@@ -64,9 +62,6 @@ empty = jaxsim.over_devices(shapes, in_axes=(None, 0))(jnp.ones((4, 0)), jnp.one
 assert empty.shape == (6,)
 
 # a number of worlds that two devices do not divide: forwards, backwards, and in chunks
-def fifth(tree):
-    return jax.tree.map(lambda x: x[:5], tree)
-
 odd = jax.jit(lambda m, d: divided(m, d))(m, fifth(one))
 for a, b in zip(jax.tree.leaves(many(m, fifth(one))), jax.tree.leaves(odd), strict=True):
     np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
@@ -95,6 +90,20 @@ for chunk in program.run(fifth(d), 3):
     assert len(chunk.d.time) == 5
     np.testing.assert_allclose(chunk.d.qvel, want.qvel, rtol=1e-12, atol=1e-12)
 
+"""
+)
+MORE = (
+    START
+    + """
+def height(advance, m, ctrl):
+    return (end(advance, m, ctrl).qpos * jnp.arange(1.0, 7.0)[:, None]).sum()
+
+slope = [jax.jit(jax.grad(lambda mass, ctrl, a=a: height(a, m.replace(body_mass=mass), ctrl),
+                          argnums=(0, 1)))(m.body_mass, ctrl) for a in (many, divided)]
+for a, b in zip(*slope, strict=True):
+    assert np.abs(a).max() > 1e-6
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
 # what lies on two devices, in a call for one of them, and the other way
 both, alone = divided(m, d), jax.tree.map(lambda x: x[:1], two)
 some = divided(m, alone)
@@ -105,10 +114,16 @@ np.testing.assert_allclose(divided(*other).qpos, both.qpos, rtol=1e-12, atol=1e-
 odd = divided(m, fifth(both))
 np.testing.assert_allclose(odd.qpos, many(m, fifth(both)).qpos, rtol=1e-12, atol=1e-12)
 """
+)
 
 
-def test_two_devices_have_the_numbers_of_one():
-    ran = subprocess.run([sys.executable, "-c", TWO], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    "program", [TWO, pytest.param(MORE, marks=pytest.mark.slow)], ids=["two", "more"]
+)
+def test_two_devices_have_the_numbers_of_one(program):
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stderr
 
 

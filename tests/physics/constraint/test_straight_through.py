@@ -74,6 +74,7 @@ def test_motion_of_hard_and_derivative_of_smooth_contacts(models):
     assert (np.abs(d_dist_hard[0]) > 0.1).any()
 
 
+@pytest.mark.slow
 def test_a_motion_is_differentiated_by_the_product_of_the_steps(models):
     m, smooth, hard = models
     state, along = start()
