@@ -118,7 +118,7 @@ class BatchProgram:
         prepared = prepare_program(chunk, self._arguments(self._pad(d), 0, 0), name="the rollout")
         self._program, self.load_seconds = prepared.program, prepared.load_seconds
         self.trace_seconds, self.compile_seconds = prepared.trace_seconds, prepared.compile_seconds
-        memory = self._program.memory_analysis()
+        memory = prepared.compiled.memory_analysis()
         self.temporary_bytes = self.devices * memory.temp_size_in_bytes if memory else 0
 
     def run(self, d: Data, steps: int) -> Iterator[Chunk]:

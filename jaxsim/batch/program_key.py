@@ -52,14 +52,18 @@ def program_key(function: Callable[..., Any], arguments: PyTree, version: str) -
     if jax.process_count() > 1 or has_extensions():
         return None
     try:
-        leaves, structure = jax.tree.flatten(arguments)
-        of_leaves = [_describe_array(leaf) for leaf in leaves]
-        static = jax.tree.unflatten(structure, range(len(leaves)))
+        of_arrays = [_describe_array(leaf) for leaf in jax.tree.leaves(arguments)]
         of_function = _describe_function(function, set())
-        described, _ = describe_static((version, of_function, of_leaves, static, _environment()))
+        parts = version, of_function, of_arrays, _static_part(arguments), _environment()
+        described, _ = _describe(parts)
         return hashlib.sha256(described).hexdigest()
     except NOT_DESCRIBED:
         return None
+
+
+def structures_in(arguments: PyTree) -> list[Structure]:
+    """Return the structures in the static part of some arguments, in a fixed order."""
+    return _describe(_static_part(arguments))[1]
 
 
 def _environment() -> tuple:
@@ -217,9 +221,15 @@ class _Describer(pickle.Pickler):
         return NotImplemented
 
 
-def describe_static(value: Any) -> tuple[bytes, list[Structure]]:
+def _describe(value: Any) -> tuple[bytes, list[Structure]]:
     """Return the bytes that describe a value, and the structures in it."""
     file = io.BytesIO()
     writer = _Describer(file)
     writer.dump(value)
     return file.getvalue(), writer.structures
+
+
+def _static_part(tree: PyTree) -> PyTree:
+    """Return a tree with numbers in place of its arrays."""
+    leaves, structure = jax.tree.flatten(tree)
+    return jax.tree.unflatten(structure, range(len(leaves)))

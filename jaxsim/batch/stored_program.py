@@ -12,9 +12,11 @@ import hashlib
 import io
 import os
 import pickle
+import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,10 +27,12 @@ from jax.stages import Compiled
 
 from jaxsim.arrays.array import PyTree
 from jaxsim.atomic_write import write_whole
-from jaxsim.batch.program_key import NOT_DESCRIBED, array_kind, describe_static, program_key
+from jaxsim.batch.program_key import NOT_DESCRIBED, array_kind, program_key, structures_in
+from jaxsim.batch.tiered_program import ReplacedProgram, check_tier
 from jaxsim.cache import bounded_cache
 from jaxsim.io.phase import named_phase
 from jaxsim.model.structure import Structure
+from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS, platform_name
 from jaxsim.transforms.program_cache import MAX_PROGRAMS
 
 _SWITCH = "JAXSIM_STORE_PROGRAMS"
@@ -64,40 +68,98 @@ def load_or_compile(
     >>> m = jaxsim.load_model("humanoid.xml")                             # doctest: +SKIP
     >>> step = jaxsim.support.load_or_compile(jaxsim.step, m, jaxsim.make_data(m))  # doctest: +SKIP
     """
-    return prepare_program(function, arguments, version, name).program
+    return prepare_program(function, arguments, version=version, name=name).compiled
 
 
 class PreparedProgram(NamedTuple):
-    """A compiled program, and the time that it took [s]; 0 for phases that were not needed."""
+    """A program that can be called, and the time that it took [s]; 0 for phases not needed.
 
-    program: Compiled
-    load_seconds: float
-    trace_seconds: float
-    compile_seconds: float
+    Attributes:
+      program: the program; it may become another one while it runs (`ReplacedProgram`).
+      compiled: the program that it is at first.
+      load_seconds, trace_seconds, compile_seconds: time of the phases.
+    """
+
+    program: Callable[..., Any]
+    compiled: Compiled
+    load_seconds: float = 0.0
+    trace_seconds: float = 0.0
+    compile_seconds: float = 0.0
 
 
 def prepare_program(
-    function: Callable[..., Any], arguments: tuple, version: str = "", name: str = ""
+    function: Callable[..., Any],
+    arguments: tuple,
+    *,
+    version: str = "",
+    name: str = "",
+    tier: str = "optimized",
 ) -> PreparedProgram:
-    """Return what `load_or_compile` does, with the time of each phase."""
+    """Return a program, loaded from disk or compiled, in the tiers of tiered_program.py.
+
+    Args:
+      function, arguments, version, name: as for `load_or_compile`.
+      tier: "optimized", "fast", or "auto": the optimized program if it is on disk, else the quickly
+        compiled one, replaced while it runs.
+    """
+    check_tier(tier)
     what = name or getattr(function, "__name__", "the program")
-    clock = [time.perf_counter()]
-    file = _file_of(function, arguments, version)
-    if file is not None:
+    # Processes that work together keep to one program.
+    is_quick = tier != "optimized" and platform_name() == "cpu" and jax.process_count() == 1
+    files = _files_of(function, arguments, version)
+
+    # Load the best program that is on disk.
+    clock = time.perf_counter()
+    found = None
+    may_be_optimized = tier != "fast" or not is_quick
+    if may_be_optimized and files.optimized is not None:
         with named_phase(f"load {what}"):
-            stored = _read(file, arguments)
-        clock.append(time.perf_counter())
-        if stored is not None:
-            return PreparedProgram(stored, clock[1] - clock[0], 0.0, 0.0)
-    with named_phase(f"trace {what}"):
-        lowered = jax.jit(function).lower(*arguments)
-    clock.append(time.perf_counter())
-    with named_phase(f"compile {what}"):
-        program, is_whole = _compile(lowered, use_cache=file is None)
-    clock.append(time.perf_counter())
-    if file is not None and is_whole:
-        _write(file, arguments, program)
-    return PreparedProgram(program, 0.0, clock[-2] - clock[-3], clock[-1] - clock[-2])
+            found = _read(files.optimized, arguments)
+    is_optimized = found is not None
+    if found is None and is_quick and files.quick is not None:
+        with named_phase(f"load {what}"):
+            found = _read(files.quick, arguments)
+    load_seconds = time.perf_counter() - clock
+    if found is not None and is_optimized:
+        return PreparedProgram(found.program, found.program, load_seconds)
+
+    shapes = jax.tree.map(_shape_of, arguments)  # without the numbers, which are memory
+    lowered: list[jax.stages.Lowered] = []
+
+    def lower() -> jax.stages.Lowered:
+        """Trace the function, once."""
+        if not lowered:
+            lowered.append(jax.jit(function).lower(*shapes))
+        return lowered[0]
+
+    def optimize() -> Compiled:
+        """Compile the optimized program, and keep it."""
+        return _compile_and_keep(lower(), files.optimized, shapes, quick=False).program
+
+    # Compile what can be called first.
+    times = {"load_seconds": load_seconds}
+    if found is None:
+        clock = time.perf_counter()
+        with named_phase(f"trace {what}"):
+            lower()
+        traced = time.perf_counter()
+        file = files.quick if is_quick else files.optimized
+        with named_phase(f"compile {what}"):
+            found = _compile_and_keep(lower(), file, shapes, quick=is_quick)
+        times = {"trace_seconds": traced - clock, "compile_seconds": found.compile_seconds}
+    program: Callable[..., Any] = found.program
+    if is_quick and tier == "auto":
+        program = ReplacedProgram(program, found.compile_seconds, optimize, f"compile {what}")
+    return PreparedProgram(program, found.program, **times)
+
+
+def _shape_of(leaf: Any) -> jax.ShapeDtypeStruct:
+    """Return shape, dtype and sharding of an array."""
+    shape, dtype, weak_type = array_kind(leaf)
+    sharding = getattr(leaf, "sharding", None)
+    if isinstance(leaf, jax.Array) and not leaf.committed:
+        sharding = None  # JAX may move it
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding, weak_type=weak_type)
 
 
 class StoredFunction:
@@ -108,13 +170,15 @@ class StoredFunction:
     Args:
       function: as for `load_or_compile`.
       name: what the function does, for reports: "the simulation".
+      tier: as for `prepare_program`.
     """
 
-    def __init__(self, function: Callable[..., PyTree], name: str):
+    def __init__(self, function: Callable[..., PyTree], name: str, tier: str = "optimized"):
         @bounded_cache(MAX_PROGRAMS)
-        def program_of(structure: jax.tree_util.PyTreeDef, kinds: tuple) -> Compiled:
+        def program_of(structure: jax.tree_util.PyTreeDef, kinds: tuple) -> Callable[..., Any]:
             leaves = [jax.ShapeDtypeStruct(*kind[:2], weak_type=kind[2]) for kind in kinds]
-            return load_or_compile(function, *jax.tree.unflatten(structure, leaves), name=name)
+            arguments = jax.tree.unflatten(structure, leaves)
+            return prepare_program(function, arguments, name=name, tier=tier).program
 
         self._program_of = program_of
 
@@ -124,48 +188,92 @@ class StoredFunction:
         return self._program_of(structure, tuple(map(array_kind, leaves)))(*arguments)
 
 
-def _file_of(function: Callable[..., Any], arguments: PyTree, version: str) -> Path | None:
-    """Return the file of a program; None if it is not kept."""
+class _Files(NamedTuple):
+    """Files of a program; None if it is not kept."""
+
+    optimized: Path | None = None
+    quick: Path | None = None
+
+
+def _files_of(function: Callable[..., Any], arguments: PyTree, version: str) -> _Files:
+    """Return the files of a program."""
     options = jax.config.values
     folder, enabled = (
         options[f"jax_{name}"] for name in ("compilation_cache_dir", "enable_compilation_cache")
     )
     if os.environ.get(_SWITCH) == "0" or not enabled or not folder or "://" in folder:
-        return None
+        return _Files()
     key = program_key(function, arguments, version)
-    return None if key is None else Path(folder) / (key + _SUFFIX)
+    if key is None:
+        return _Files()
+    return _Files(*(Path(folder) / f"{key}{tier}{_SUFFIX}" for tier in ("", "-fast")))
 
 
-def _compile(lowered: jax.stages.Lowered, use_cache: bool) -> tuple[Compiled, bool]:
-    """Compile a program, with or without JAX's cache; and return whether it can be stored.
+class _Found(NamedTuple):
+    """A compiled program, and the time that it took to compile [s]."""
+
+    program: Compiled
+    compile_seconds: float
+
+
+def _compile_and_keep(
+    lowered: jax.stages.Lowered, file: Path | None, arguments: tuple, quick: bool
+) -> _Found:
+    """Compile a program, and write it to a file if it has one."""
+    options = dict(FAST_COMPILE_OPTIONS) if quick else {}
+    clock = time.perf_counter()
+    if file is None:
+        return _Found(lowered.compile(options or None), time.perf_counter() - clock)
+    with _without_jax_cache() as hits:
+        # An option at its default: JAX's cache has no program with it.
+        program = lowered.compile({"xla_cpu_enable_fast_math": False, **options})
+    found = _Found(program, time.perf_counter() - clock)
+    if not hits:
+        _write(file, arguments, found)
+    return found
+
+
+_compiling = threading.Lock()
+_num_compiling = 0
+_MIN_SECONDS = "jax_persistent_cache_min_compile_time_secs"
+_usual_min_seconds = 0.0
+
+
+@contextmanager
+def _without_jax_cache() -> Iterator[list[str]]:
+    """Compile without adding to JAX's cache; yields a list of programs that were read from it.
 
     An executable that JAX has read from its cache lacks parts when it is serialized again.
     """
-    if use_cache:
-        return lowered.compile(), False
+    global _num_compiling, _usual_min_seconds
     hits: list[str] = []
 
     def listen(event: str, **_: Any) -> None:
         if event == "/jax/compilation_cache/cache_hits":
             hits.append(event)
 
-    least = "jax_persistent_cache_min_compile_time_secs"
-    before = jax.config.values[least]
+    # The option is that of all threads: the first one sets it, the last one restores it.
+    with _compiling:
+        if not _num_compiling:
+            _usual_min_seconds = jax.config.values[_MIN_SECONDS]
+            jax.config.update(_MIN_SECONDS, float("inf"))
+        _num_compiling += 1
     jax.monitoring.register_event_listener(listen)
-    jax.config.update(least, float("inf"))
     try:
-        # An option at its default: JAX's cache has no program with it.
-        return lowered.compile({"xla_cpu_enable_fast_math": False}), not hits
+        yield hits
     finally:
-        jax.config.update(least, before)
         jax.monitoring.unregister_event_listener(listen)
+        with _compiling:
+            _num_compiling -= 1
+            if not _num_compiling:
+                jax.config.update(_MIN_SECONDS, _usual_min_seconds)
 
 
 # Files: a checksum, the executable, and the tree of its results. Structures of the arguments are
 # numbers in that tree.
 
 
-def _read(file: Path, arguments: tuple) -> Compiled | None:
+def _read(file: Path, arguments: tuple) -> _Found | None:
     """Return a stored program; None if there is none, or the file is damaged."""
     try:
         content = file.read_bytes()
@@ -175,9 +283,9 @@ def _read(file: Path, arguments: tuple) -> Compiled | None:
         packed = content[start:]
         if hashlib.sha256(packed).digest() != content[len(_MAGIC) : start]:
             return None
-        executable, tree = pickle.loads(zlib.decompress(packed))
+        executable, tree, compile_seconds = pickle.loads(zlib.decompress(packed))
         reader = _TreeReader(io.BytesIO(tree))
-        reader.structures = describe_static(arguments)[1]
+        reader.structures = structures_in(arguments)
         program = serialize_executable.deserialize_and_load(
             executable,
             jax.tree.structure((arguments, {})),
@@ -187,18 +295,20 @@ def _read(file: Path, arguments: tuple) -> Compiled | None:
         os.utime(file)
     except (OSError, ValueError, jax.errors.JaxRuntimeError):
         return None  # absent, or made for another processor
-    return program
+    return _Found(program, compile_seconds)
 
 
-def _write(file: Path, arguments: tuple, program: Compiled) -> None:
+def _write(file: Path, arguments: tuple, found: _Found) -> None:
     """Store a program, if it can be; a full disk is no reason to stop."""
     try:
-        executable, _, result = serialize_executable.serialize(program)
+        executable, _, result = serialize_executable.serialize(found.program)
         tree = io.BytesIO()
         writer = _TreeWriter(tree)
-        writer.structures = describe_static(arguments)[1]
+        writer.structures = structures_in(arguments)
         writer.dump(jax.tree.unflatten(result, range(result.num_leaves)))
-        packed = zlib.compress(pickle.dumps((executable, tree.getvalue())), 1)
+        packed = zlib.compress(
+            pickle.dumps((executable, tree.getvalue(), found.compile_seconds)), 1
+        )
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, _MAGIC + hashlib.sha256(packed).digest() + packed)
         _delete_oldest(file.parent, _MAX_FOLDER_BYTES)

@@ -7,6 +7,7 @@ runs first. Once it has run for as long as it took to compile, a thread compiles
 program, which takes over at the next call. The results of both agree to rounding errors.
 """
 
+import functools
 import time
 import warnings
 from collections.abc import Callable
@@ -21,6 +22,50 @@ from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS, platform_name
 TIERS = ("auto", "fast", "optimized")
 
 _compilations: set[Future] = set()
+
+
+def check_tier(tier: str) -> None:
+    """Raise ValueError if there is no such tier."""
+    if tier not in TIERS:
+        raise ValueError(f"tier: expected one of {', '.join(TIERS)}, got {tier!r}")
+
+
+class ReplacedProgram:
+    """A quickly compiled program that is replaced by the optimized one once that is worth it.
+
+    Args:
+      program: the quickly compiled program.
+      compile_seconds: time that it took to compile [s].
+      optimize: compiles the optimized program; called in a thread.
+      name: what the program does, for the warning if that fails: "compile the fit".
+    """
+
+    def __init__(
+        self, program: Any, compile_seconds: float, optimize: Callable[[], Any], name: str
+    ):
+        self.program, self.compile_seconds, self._name = program, compile_seconds, name
+        self._optimize: Callable[[], Any] | None = optimize
+        self._run_seconds = 0.0
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the program; wait for its result as long as its time decides."""
+        if self._optimize is None:
+            return self.program(*arguments)
+        start = time.perf_counter()
+        result = jax.block_until_ready(self.program(*arguments))
+        self._run_seconds += time.perf_counter() - start
+        if self._run_seconds > self.compile_seconds:
+            optimize, self._optimize = self._optimize, None
+            _start(functools.partial(self._replace, optimize))
+        return result
+
+    def _replace(self, optimize: Callable[[], Any]) -> None:
+        """Compile the optimized program, and call it from now on; warn if that fails."""
+        try:
+            self.program = optimize()
+        except RuntimeError as error:  # those of XLA are, for example if memory is exhausted
+            message = f"{self._name}: the quickly compiled program goes on; optimizing failed"
+            warnings.warn(f"{message}: {error}", RuntimeWarning, stacklevel=1)
 
 
 class TieredProgram:
@@ -47,12 +92,11 @@ class TieredProgram:
         *,
         background: bool = False,
     ):
-        if tier not in TIERS:
-            raise ValueError(f"tier: expected one of {', '.join(TIERS)}, got {tier!r}")
+        check_tier(tier)
         self._lowered, self._name = lowered, name
         self._is_fast = tier != "optimized" and platform_name() == "cpu"
         self._may_be_replaced = self._is_fast and tier == "auto"
-        self._run_seconds = self.compile_seconds = 0.0
+        self.compile_seconds = 0.0
         self._program: Any = None
         self._waiting: Future | None = None
         if background:
@@ -67,29 +111,17 @@ class TieredProgram:
             with named_phase(self._name):
                 self._waiting.result()
             self._waiting = None
-        if not self._may_be_replaced:
-            return self._program(*arguments)
-        start = time.perf_counter()
-        result = jax.block_until_ready(self._program(*arguments))
-        self._run_seconds += time.perf_counter() - start
-        if self._run_seconds > self.compile_seconds:
-            self._may_be_replaced = False
-            _start(self._optimize)
-        return result
+        return self._program(*arguments)
 
     def _compile(self) -> None:
         """Compile the program that is called first."""
         start = time.perf_counter()
-        self._program = self._lowered.compile(FAST_COMPILE_OPTIONS if self._is_fast else None)
+        program = self._lowered.compile(FAST_COMPILE_OPTIONS if self._is_fast else None)
         self.compile_seconds = time.perf_counter() - start
-
-    def _optimize(self) -> None:
-        """Compile the optimized program, and call it from now on; warn if that fails."""
-        try:
-            self._program = self._lowered.compile()
-        except RuntimeError as error:  # those of XLA are, for example if memory is exhausted
-            message = f"{self._name}: the quickly compiled program goes on; optimizing failed"
-            warnings.warn(f"{message}: {error}", RuntimeWarning, stacklevel=1)
+        self._program = program
+        if self._may_be_replaced:
+            optimize = self._lowered.compile
+            self._program = ReplacedProgram(program, self.compile_seconds, optimize, self._name)
 
 
 def _start(compile_program: Callable[[], None]) -> Future:

@@ -63,7 +63,7 @@ def run_rollout(args: argparse.Namespace) -> int:
     temporary = program.temporary_bytes / args.worlds
     times = (
         f"loaded in {program.load_seconds:.1f} s"
-        if program.load_seconds
+        if not program.compile_seconds
         else f"traced in {program.trace_seconds:.1f} s, compiled in {program.compile_seconds:.1f} s"
     )
     print(f"{'program':11} {times}, {format_bytes(temporary)} of temporaries per world")

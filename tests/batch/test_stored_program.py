@@ -3,6 +3,8 @@
 import functools
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +12,11 @@ import numpy as np
 import pytest
 
 import jaxsim
-from jaxsim.batch import stored_program
+from jaxsim.batch import stored_program, tiered_program
 from jaxsim.batch.program import BatchProgram, replicate
 from jaxsim.batch.program_key import program_key
 from jaxsim.batch.stored_program import StoredFunction, load_or_compile, prepare_program
+from jaxsim.batch.tiered_program import ReplacedProgram
 from jaxsim.transforms import tuning
 
 POLE = """<mujoco><worldbody><body name="{name}"><joint name="hinge" axis="0 1 0"/>
@@ -79,6 +82,45 @@ def test_a_batch_program_is_loaded():
     jax.tree.map(np.testing.assert_array_equal, *ends)
     assert BatchProgram(m, worlds, size=5, record=("qpos",)).compile_seconds > 0
     assert BatchProgram(m, worlds, size=4).compile_seconds > 0
+
+
+def wait_for_the_compiler():
+    while tiered_program.is_compiling():
+        time.sleep(0.01)
+
+
+def test_the_quick_program_is_kept_until_the_optimized_one_is():
+    x = jnp.ones(3)
+    auto = functools.partial(prepare_program, calls_helper, (x,), tier="auto")
+    for loaded in (False, True):  # the quick one, which does not run for long
+        quick = auto()
+        assert is_loaded(quick) is loaded
+        assert isinstance(quick.program, ReplacedProgram)
+        np.testing.assert_array_equal(quick.program(x), 2 * x + 1)
+        wait_for_the_compiler()
+    quick = auto()
+    quick.program.compile_seconds = 0.0
+    quick.program(x)
+    wait_for_the_compiler()
+    assert quick.program.program is not quick.compiled
+    np.testing.assert_array_equal(quick.program(x), 2 * x + 1)
+    optimized = auto()
+    assert is_loaded(optimized)
+    assert optimized.program is optimized.compiled
+    for tier in ("fast", "optimized"):
+        one = prepare_program(calls_helper, (x,), tier=tier)
+        assert is_loaded(one)
+        assert one.program is one.compiled
+    with pytest.raises(ValueError, match="tier: expected one of"):
+        prepare_program(calls_helper, (x,), tier="slow")
+
+
+def test_options_of_jax_are_restored():
+    name = "jax_persistent_cache_min_compile_time_secs"
+    before = jax.config.values[name]
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda k: prepare_program(closes_over(k), (jnp.ones(2),)), range(8)))
+    assert jax.config.values[name] == before
 
 
 SCALE = 2.0

@@ -217,7 +217,7 @@ class Simulation(Holder):
         return _steps(self.m, d.replace(ctrl=ctrl), self.held, jnp.int32(count))
 
 
-@partial(StoredFunction, name="the simulation")
+@partial(StoredFunction, name="the simulation", tier="auto")
 def _steps(m: Model, d: Data, held: Perturb, count: jax.Array) -> Data:
     """Return the state after some steps with the perturbation."""
 
