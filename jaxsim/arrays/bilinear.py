@@ -66,6 +66,8 @@ def _product_by_columns(J: Array, x: Array, whole: bool) -> Array:
         return jnp.matmul(J, x, precision=HIGHEST_PRECISION)
     # Many worlds: long sums by a batched dot, short ones unrolled over the columns.
     if J.shape[1] > tuning().max_unrolled_terms:
+        if len(J) == 1 and not whole:
+            return _dot_in_loop(J[0], x)
         return worlds_dot(J, x, ((1,), (0,)))
     if whole or not len(x):
         return jnp.sum(J * x[None], axis=1)
@@ -85,6 +87,8 @@ def _product_by_rows(J: Array, f: Array, whole: bool) -> Array:
         return jnp.matmul(f, J, precision=HIGHEST_PRECISION)
     # Many worlds: long sums by a batched dot, short ones unrolled over the rows.
     if J.shape[0] > tuning().max_unrolled_terms:
+        if J.shape[1] == 1 and not whole:
+            return _dot_in_loop(J[:, 0], f)
         return worlds_dot(J, f, ((0,), (0,)))
     if whole or not len(f):
         return jnp.sum(J * f[:, None], axis=0)
@@ -110,6 +114,22 @@ def unrolled_sum(term: Callable[[int], Array], n: int) -> Array:
     for k in range(1, n):
         out = out + term(k)
     return out
+
+
+def _dot_in_loop(a: Array, b: Array) -> Array:
+    """Return the scalar product of vectors, `[n, *W]`, `[n, *W]` -> `[1, *W]`.
+
+    XLA turns a batched dot of this form into a sum, and calls a library for it if it is long. A
+    kernel cannot hold such a call: the program would not compile.
+    """
+
+    def add(k: Array, total: Array) -> Array:
+        """Add the product of two items."""
+        return total + lax.dynamic_index_in_dim(a, k) * lax.dynamic_index_in_dim(b, k)
+
+    shape = (1, *np.broadcast_shapes(a.shape[1:], b.shape[1:]))
+    zero = jnp.zeros(shape, jnp.result_type(a, b))
+    return lax.fori_loop(jnp.int32(0), jnp.int32(len(b)), add, zero)
 
 
 def worlds_dot(a: Array, b: Array, contract: tuple) -> Array:

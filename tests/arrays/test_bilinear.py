@@ -15,7 +15,7 @@ pytestmark = pytest.mark.kernels
 
 SUMS = {apply: "nk...,k...->n...", apply_transpose: "nk...,n...->k...", outer: "n...,k...->nk..."}
 LONG = Tuning().max_unrolled_terms + 1
-SIZES = [(3, 4), (LONG, 2), (2, LONG)]
+SIZES = [(3, 4), (LONG, 2), (2, LONG), (1, LONG), (LONG, 1)]
 WORLDS = [((), ()), ((5,), (5,)), ((1,), (5,)), ((5,), (1,))]
 random = np.random.default_rng(0).normal
 

@@ -12,6 +12,7 @@ from jax import lax
 
 import jaxsim
 from jaxsim.arrays import linear
+from jaxsim.arrays.bilinear import apply, apply_transpose
 from jaxsim.arrays.gather import sum_items
 from jaxsim.arrays.products import gram
 from jaxsim.transforms import cpu_fusion, tuning
@@ -98,6 +99,12 @@ def test_parts_together_are_the_program(size):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
+def dot_of_worlds(a):
+    """A row of more items than are unrolled, times a vector, and the other way around."""
+    x = jnp.concatenate([a, a])
+    return apply(x[None], x) + apply_transpose(x[:, None], x)
+
+
 @pytest.mark.usefixtures("short_kernels")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_library_calls_are_not_fused(dtype):
@@ -114,6 +121,7 @@ def test_library_calls_are_not_fused(dtype):
         "of two long vectors": (lambda a: a.ravel() @ a.ravel(), square),
         "of a column of ones": (lambda a: sum_items(a.ravel()), square),
         "of three axes": (lambda a: jnp.tensordot(a[0, :3, :9], a, 1), cube),
+        "of vectors of many worlds": (dot_of_worlds, square),
         "so far": (lambda a: jnp.cumsum(a, axis=0), square),
     }
     for name, (function, a) in functions.items():
