@@ -119,7 +119,7 @@ def unrolled_sum(term: Callable[[int], Array], n: int) -> Array:
 def _dot_in_loop(a: Array, b: Array) -> Array:
     """Return the scalar product of vectors, `[n, *W]`, `[n, *W]` -> `[1, *W]`.
 
-    XLA turns a batched dot of this form into a sum, and calls a library for it if it is long. A
+    XLA rewrites a batched dot of this form as a sum, and calls a library if it is long. A
     kernel cannot hold such a call: the program would not compile.
     """
 
