@@ -141,7 +141,7 @@ def _clip(corners: _Corners, plane: Plane, line: Array, capacity: int) -> _Corne
     point = Vec(*corners.columns[:3, : capacity + 1])
     height = materialize_result(Plane.height, plane, point)
     column = np.arange(capacity + 1, dtype=np.int32)
-    inside = (column < corners.number) & (height <= 0)
+    inside = jnp.asarray((column < corners.number) & (height <= 0))
     kept = jnp.sum(inside.astype(jnp.int32), dtype=jnp.int32)
     segment = corners.number == 2
 
