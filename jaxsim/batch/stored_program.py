@@ -110,15 +110,11 @@ def prepare_program(
 
     # Load the best program that is on disk.
     clock = time.perf_counter()
-    found = None
     may_be_optimized = tier != "fast" or not is_quick
-    if may_be_optimized and files.optimized is not None:
-        with named_phase(f"load {what}"):
-            found = _read(files.optimized, arguments)
+    found = _read_if_kept(files.optimized if may_be_optimized else None, arguments, what)
     is_optimized = found is not None
-    if found is None and is_quick and files.quick is not None:
-        with named_phase(f"load {what}"):
-            found = _read(files.quick, arguments)
+    if found is None and is_quick:
+        found = _read_if_kept(files.quick, arguments, what)
     load_seconds = time.perf_counter() - clock
     if found is not None and is_optimized:
         return PreparedProgram(found.program, found.program, load_seconds)
@@ -271,6 +267,14 @@ def _without_jax_cache() -> Iterator[list[str]]:
 
 # Files: a checksum, the executable, and the tree of its results. Structures of the arguments are
 # numbers in that tree.
+
+
+def _read_if_kept(file: Path | None, arguments: tuple, what: str) -> _Found | None:
+    """Return what `_read` does, as a named phase; None without a file."""
+    if file is None:
+        return None
+    with named_phase(f"load {what}"):
+        return _read(file, arguments)
 
 
 def _read(file: Path, arguments: tuple) -> _Found | None:
