@@ -186,7 +186,11 @@ def _describe_value(value: Any, seen: set[int]) -> Any:
     if isinstance(value, Mesh):
         return value.axis_names, value.devices.shape, value.device_ids.tolist()
     if isinstance(value, types.ModuleType):
-        return value.__name__
+        # Through a module of the user the function may read anything.
+        name = value.__name__
+        if _is_versioned(name) or name.partition(".")[0] in sys.stdlib_module_names:
+            return name
+        raise _Undescribed(name)
     if type(value) is object:
         return "object"  # a sentinel
     if callable(value):
@@ -230,6 +234,6 @@ def _describe(value: Any) -> tuple[bytes, list[Structure]]:
 
 
 def _static_part(tree: PyTree) -> PyTree:
-    """Return a tree with numbers in place of its arrays."""
+    """Return a tree whose arrays are replaced by numbers."""
     leaves, structure = jax.tree.flatten(tree)
     return jax.tree.unflatten(structure, range(len(leaves)))

@@ -54,7 +54,8 @@ def load_or_compile(
     Args:
       function: a pure function of pytrees of arrays. A change of its code, or of functions of the
         user that it calls by name, makes another program. Values that it closes over must be
-        numbers, strings, numpy arrays or functions, else the program is not kept.
+        numbers, strings, numpy arrays or functions, and modules that it names must be those of
+        Python, JAX, numpy or jaxsim, else the program is not kept.
       arguments: values whose shapes, dtypes, shardings and static parts the program is made for.
       version: a word for what the function reads otherwise, such as methods of objects: another
         version is another program.

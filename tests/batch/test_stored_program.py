@@ -203,6 +203,7 @@ def test_what_no_key_describes_is_compiled_and_not_kept(folder):
         (Scale(), (x,)),
         (closes_over(x), (x,)),  # an array of JAX may be traced or on any device
         (closes_over({1, 2}), (x,)),
+        (closes_over(pytest), (x,)),  # a module that may change
         (lambda x, own: x, (x, Own())),
     ):
         assert program_key(function, arguments, "") is None
@@ -241,7 +242,6 @@ def test_a_damaged_file_is_replaced(folder, damage):
     again = prepare_program(calls_helper, (x,))
     assert not is_loaded(again)
     np.testing.assert_array_equal(again.program(x), 2 * x + 1)
-    assert file.read_bytes()[:40] == whole[:40] or file.stat().st_size > 100
     assert is_loaded(prepare_program(calls_helper, (x,)))
 
 
