@@ -95,10 +95,23 @@ def _sum_groups(a: Array, table: np.ndarray) -> Array:
     count, most = table.shape
     if most == 0 or not len(a):
         return jnp.zeros((count, *a.shape[1:]), a.dtype)
+    # All items in their order on consecutive rows: zero items before and after them.
+    rows = np.flatnonzero(table[:, 0] < len(a))
+    if most == 1 and np.array_equal(table[rows, 0], np.arange(len(a))):
+        before, after = int(rows[0]), int(count - 1 - rows[-1])
+        if before + len(a) + after == count:
+            return _pad_items(a, before, after)
     # Padding in the table addresses an appended zero item.
     padded = jnp.concatenate([a, jnp.zeros_like(a[:1])]) if (table == len(a)).any() else a
     picked = _gather_static(padded, table.ravel())
     return picked if most == 1 else jnp.sum(picked.reshape(count, most, *a.shape[1:]), axis=1)
+
+
+def _pad_items(a: Array, before: int, after: int) -> Array:
+    """Return the items with zero items before and after them."""
+    parts = [jnp.zeros((before, *a.shape[1:]), a.dtype), a]
+    parts.append(jnp.zeros((after, *a.shape[1:]), a.dtype))
+    return jnp.concatenate(parts) if before or after else a
 
 
 def max_by_row(a: Array, groups: np.ndarray) -> Array:

@@ -76,6 +76,26 @@ def apply_basis(J: Array, x: Array, used: Array | None = None, size: int | None 
     return chunks(put, start, used, (J, 1), size=length)[:, :count]
 
 
+def row_responses(J: Array, inverse: Array) -> Array:
+    """Return J A^-1 of rows `[n, nv, *W]`, for a symmetric A^-1 `[nv, nv, *W]`: `[n, nv, *W]`."""
+    return gram(jnp.swapaxes(J, 0, 1), inverse)
+
+
+def basis_responses(J: Array, inverse: Array, used: Array | None = None) -> Array:
+    """Return J A^-1 of contacts: `[basis, ncon, nv, *W]`, `[nv, nv, *W]` -> as J.
+
+    `used` is that of `chunks`; slots beyond it are zero.
+    """
+
+    def put(out, first, J):
+        new = row_responses(_merge_basis_axis(J), inverse).reshape(J.shape)
+        return lax.dynamic_update_slice_in_dim(out, new, first, axis=1)
+
+    count, length = J.shape[1], tuning().contacts_per_chunk
+    start = jnp.zeros((J.shape[0], count + -count % length, *J.shape[2:]), J.dtype)
+    return chunks(put, start, used, (J, 1))[:, :count]
+
+
 def apply_basis_transpose(
     J: Array, f: list | PerContact, used: Array | None = None, size: int | None = None
 ) -> Array:

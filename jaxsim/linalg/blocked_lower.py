@@ -44,7 +44,7 @@ from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import unrolled_sum
 from jaxsim.arrays.gather import gather_static
 from jaxsim.arrays.node import node
-from jaxsim.arrays.products import one_item
+from jaxsim.arrays.products import gram, one_item
 from jaxsim.linalg.contact_blocks import ContactBlocks, contact_products
 from jaxsim.linalg.operator import Symmetric
 from jaxsim.transforms.materialize import materialize
@@ -155,19 +155,37 @@ class BlockedLower(Symmetric):
 
     def solve(self, b: Array) -> Array:
         """Solve A x = b for a positive definite matrix, b `[n, W]`."""
-        right = self._filled(b[None])[0]
+        x = self._filled(b[None])[0, :0]  # grows from the last entry
+        # Back substitution, step by step from the last.
+        for step in reversed(self._factor(b[None])):
+            x = _back_substitute(step, x)
+        return x[: self.size]
+
+    def inverse(self) -> Array:
+        """Return A^-1 = L'^-1 L^-1 of a positive definite matrix, `[n, n, W]`."""
+        n, worlds = self.size, self.steps[0].shape[-1]
+        unit = jnp.broadcast_to(np.eye(n, dtype=self.steps[0].dtype)[..., None], (n, n, worlds))
+        # Rows of the unit matrix below A become L'^-1.
+        below = [step[:, -n:] for step in self._factor(unit)]
+        columns = jnp.concatenate([jnp.swapaxes(b, 1, 2).reshape(-1, n, worlds) for b in below])
+        transposed = materialize(columns[:n], unit[0])
+        return gram(transposed, transposed)
+
+    def _factor(self, below: Array) -> list[Array]:
+        """Return the steps of L with A = L L', each with its rows from the first one down.
+
+        Rows B appended below the matrix, `[rows, n, W]`, become B L'^-1. With B = b' this is the
+        forward substitution.
+        """
+        below = self._filled(below)
         done: list[tuple[Array, int]] = []
         for step, block in self._starts():
             start, width = block * BLOCK_WIDTH, BLOCK_WIDTH * len(step)
-            own = right[start : start + width].reshape(len(step), 1, BLOCK_WIDTH, -1)
-            # The right-hand side is appended as a row, which the factorization forward-substitutes.
-            whole = jnp.concatenate([step.reshape(len(step), -1, *step.shape[3:]), own], axis=1)
+            own = below[:, start : start + width].reshape(len(below), len(step), BLOCK_WIDTH, -1)
+            rows = step.reshape(len(step), -1, *step.shape[3:])
+            whole = jnp.concatenate([rows, jnp.swapaxes(own, 0, 1)], axis=1)
             done.append((_factorize_step(whole, start, done), start))
-        # Back substitution, step by step from the last.
-        x = right[:0]  # grows from the last entry
-        for step, _ in reversed(done):
-            x = _back_substitute(step, x)
-        return x[: self.size]
+        return [step for step, _ in done]
 
     def _starts(self) -> list[tuple[Array, int]]:
         """Return the steps with the index of their first block."""

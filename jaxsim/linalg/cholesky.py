@@ -19,6 +19,7 @@ from jax.custom_batching import custom_vmap
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
 from jaxsim.arrays.linear import HIGHEST_PRECISION
+from jaxsim.linalg.blocked_lower import BlockedLower
 from jaxsim.linalg.choose import Factorization, choose_factorization, choose_inverse
 from jaxsim.linalg.elimination import solve_by_rows, solve_one_by_rows
 from jaxsim.linalg.packed_lower import PackedLower
@@ -29,7 +30,18 @@ from jaxsim.transforms.platform import platform
 from jaxsim.transforms.tuning import tuning
 
 # algorithms that solve many systems at once
-_BATCHED = (Factorization.KERNEL, Factorization.PANELS, Factorization.ROWS)
+_BATCHED = (
+    Factorization.KERNEL,
+    Factorization.PANELS,
+    Factorization.ROWS,
+    Factorization.BLOCK_LOOPS,
+)
+
+# forms of many systems at once that also invert
+_STORED: dict[Factorization, type[PackedLower] | type[BlockedLower]] = {
+    Factorization.PANELS: PackedLower,
+    Factorization.BLOCK_LOOPS: BlockedLower,
+}
 
 
 def solve_spd(A: Array, b: Array) -> Array:
@@ -66,8 +78,9 @@ def inverse_spd(A: Array) -> Array:
     unit = jnp.eye(n, dtype=A.dtype)
     if A.ndim == 2:
         return _solve_one(A, unit)
-    if choose_inverse(n, not is_unbatched(A[0])).form is Factorization.PANELS:
-        return PackedLower.of(A).inverse()
+    form = choose_inverse(n, not is_unbatched(A[0])).form
+    if form in _STORED:
+        return _STORED[form].of(A).inverse()
     return jax.vmap(_solve_one, in_axes=(-1, None), out_axes=-1)(A, unit)
 
 
@@ -91,11 +104,12 @@ def _solve_batch(A: Array, b: Array) -> Array:
 
 @jax.jit  # `custom_linear_solve` calls it twice: trace once, lower to one function
 def _solve_in_xla(A: Array, b: Array) -> Array:
-    """Solve for many worlds: by unrolled panels if they are few, else row by row."""
+    """Solve for many worlds: by unrolled panels, row by row, or by loops over blocks."""
     A = broadcast_to_worlds(A, b)
-    if choose_factorization(len(A), not is_unbatched(b)).form is Factorization.ROWS:
+    form = choose_factorization(len(A), not is_unbatched(b)).form
+    if form is Factorization.ROWS:
         return solve_by_rows(A, b)
-    return PackedLower.of(A).solve(b)
+    return _STORED[form].of(A).solve(b)
 
 
 def _solve_one(A: Array, b: Array) -> Array:

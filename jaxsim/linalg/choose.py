@@ -35,6 +35,7 @@ class Factorization(StrEnum):
     KERNEL = "L D L' in a GPU kernel"
     PANELS = "Cholesky by unrolled panels"
     ROWS = "Gaussian elimination row by row, many worlds per row"
+    BLOCK_LOOPS = "left-looking Cholesky, loops over blocks of columns"
     LDL_ROWS = "L D L' row by row"
     BLOCKS = "blocked Cholesky, diagonal blocks by the library"
     LIBRARY = "Cholesky of the library"
@@ -181,6 +182,9 @@ def choose_factorization(
             return _explained(Factorization.PANELS, reason)
         reason = "several of {max_short_unrolled_dofs} to {max_unrolled_dofs} dofs: a short loop"
         return _explained(Factorization.ROWS, reason)
+    if has_world_axis and batched and context.loops and size <= t.max_tiled_dofs:
+        reason = "several of {max_unrolled_dofs} to {max_tiled_dofs} dofs: loops over blocks"
+        return _explained(Factorization.BLOCK_LOOPS, reason)
     # One matrix at a time.
     if context.loops and size <= t.max_row_loop_dofs:
         reason = (
@@ -198,6 +202,9 @@ def choose_inverse(size: int, batched: bool) -> Choice[Factorization]:
     if batched and size <= tuning().max_unrolled_dofs:
         reason = "several of at most {max_unrolled_dofs} dofs: unrolled panels"
         return _explained(Factorization.PANELS, reason)
+    choice = choose_factorization(size, batched)
+    if choice.form is Factorization.BLOCK_LOOPS:
+        return choice
     return choose_factorization(size, batched=False, has_world_axis=False)
 
 

@@ -13,6 +13,7 @@ from jaxsim.linalg.choose import (
     choose_operator,
 )
 from jaxsim.transforms import tuning
+from jaxsim.transforms.derivative_context import trace_for_derivative
 from jaxsim.transforms.tuning import Tuning
 
 pytestmark = pytest.mark.kernels
@@ -103,7 +104,9 @@ def test_a_derivative_has_a_dense_hessian():
         ("cpu", 8, True, Factorization.PANELS),
         ("cpu", 9, True, Factorization.ROWS),
         ("cpu", SMALL, False, Factorization.LDL_ROWS),
-        ("cpu", SMALL + 1, True, Factorization.LDL_ROWS),
+        ("cpu", SMALL + 1, True, Factorization.BLOCK_LOOPS),
+        ("cpu", MEDIUM, True, Factorization.BLOCK_LOOPS),
+        ("cpu", MEDIUM, False, Factorization.LDL_ROWS),
         ("cpu", LARGE, True, Factorization.LIBRARY),
         ("cpu", LIMITS.max_library_dofs + 1, False, Factorization.BLOCKS),
         ("tpu", SMALL, True, Factorization.PANELS),
@@ -120,6 +123,9 @@ def test_algorithms_of_inverses():
     with jaxsim.for_platform("cpu"):
         assert choose_inverse(SMALL, batched=True).form is Factorization.PANELS
         assert choose_inverse(SMALL, batched=False).form is Factorization.LDL_ROWS
+        assert choose_inverse(MEDIUM, batched=True).form is Factorization.BLOCK_LOOPS
+        with trace_for_derivative():
+            assert choose_inverse(MEDIUM, batched=True).form is Factorization.LIBRARY
         assert choose_inverse(LARGE, batched=True).form is Factorization.LIBRARY
 
 

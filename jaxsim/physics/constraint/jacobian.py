@@ -1,7 +1,7 @@
 """Jacobians of constraint rows, stored by their structure.
 
 All of them provide the solver's operations: J x (`times`), J' f (`transpose_times`) and H + J' W J
-(`add_gram`).
+(`add_gram`). Those of dry friction also provide J (`dense`) and J M^-1 (`responses`).
 """
 
 from dataclasses import replace
@@ -14,10 +14,16 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply, apply_transpose
-from jaxsim.arrays.gather import column, gather_static, sum_groups, weighted_sum
+from jaxsim.arrays.gather import column, gather_static, sum_groups
 from jaxsim.arrays.linear import group_table
 from jaxsim.arrays.node import node
-from jaxsim.arrays.products import PerContact, apply_basis, apply_basis_transpose, gram_basis
+from jaxsim.arrays.products import (
+    PerContact,
+    apply_basis,
+    apply_basis_transpose,
+    gram_basis,
+    row_responses,
+)
 from jaxsim.linalg.operator import AnySymmetric
 from jaxsim.transforms.materialize import materialize
 
@@ -51,13 +57,13 @@ class DofJacobian:
         one_hot = jnp.asarray(column(np.eye(nv)[list(self.dof)], self.sign))
         return one_hot * self.sign[:, None]
 
+    def responses(self, inverse: Array) -> Array:
+        """Return J A^-1 for an inverse `[nv, nv, *W]`: the signed rows of it, `[n, nv, *W]`."""
+        return self.sign[:, None] * gather_static(inverse, self.dof)
+
     def _to_dofs(self, a: Array, nv: int) -> Array:
         """Sum one value per row onto its dof (a dof may have several rows)."""
-        if self.dof == tuple(range(nv)):
-            return a
-        incidence = np.zeros((nv, len(self.dof)))
-        incidence[self.dof, np.arange(len(self.dof))] = 1
-        return weighted_sum(incidence, a)
+        return sum_groups(a, group_table(np.array(self.dof), nv))
 
 
 @node("dofs")
@@ -107,6 +113,10 @@ class SparseJacobian:
         out = jnp.zeros((len(table), nv, *self.entries.shape[2:]), self.entries.dtype)
         return out.at[np.arange(len(table))[:, None], table].add(self.entries)
 
+    def responses(self, inverse: Array) -> Array:
+        """Return J A^-1 for a symmetric inverse `[nv, nv, *W]`: `[n, nv, *W]`."""
+        return row_responses(self.dense(len(inverse)), inverse)
+
 
 @node()
 class DenseJacobian:
@@ -132,6 +142,10 @@ class DenseJacobian:
         """Return the matrix `[n, nv, *W]`."""
         del nv
         return self.matrix
+
+    def responses(self, inverse: Array) -> Array:
+        """Return J A^-1 for a symmetric inverse `[nv, nv, *W]`: `[n, nv, *W]`."""
+        return row_responses(self.matrix, inverse)
 
 
 @node()

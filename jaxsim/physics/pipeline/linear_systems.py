@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 
 from jaxsim.enums import IntegratorType, SolverType
-from jaxsim.linalg.choose import Choice, Form, choose_factorization, choose_inverse
+from jaxsim.linalg.choose import Choice, Factorization, Form, choose_factorization, choose_inverse
 from jaxsim.linalg.dense import Dense
 from jaxsim.linalg.elimination import General
 from jaxsim.linalg.operator import MassMatrix
@@ -36,7 +36,7 @@ _METHODS = {
     Form.TREE_SPARSE: "L' D L by entries, from the leaves to the roots",
     Form.SKYLINE: "L D L' within the profile that the contacts of the state make",
     Form.PACKED_LOWER: "left-looking Cholesky, unrolled panels",
-    Form.BLOCKED_LOWER: "left-looking Cholesky, loops over blocks of columns",
+    Form.BLOCKED_LOWER: Factorization.BLOCK_LOOPS.value,
     Form.NEWTON_KERNEL: "L D L' in the registers of a warp",
 }
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.gather import sum_items
-from jaxsim.arrays.products import gram
+from jaxsim.arrays.products import basis_responses
 from jaxsim.enums import MINVAL
 from jaxsim.physics.constraint.cone import Elliptic, Pyramid
 from jaxsim.physics.constraint.cost import CostDerivatives, Huber
@@ -31,13 +31,12 @@ class Bounded(NamedTuple):
 
     Attributes:
       J, push: Jacobian, and M^-1 J', `[n, nv, *W]`.
-      aref, A, bound: reference acceleration, J M^-1 J', and bound, `[n, 1, *W]`.
+      aref, bound: reference acceleration, and bound, `[n, 1, *W]`.
     """
 
     J: list
     push: list
     aref: list
-    A: list
     bound: list
 
     @property
@@ -52,8 +51,9 @@ class Bounded(NamedTuple):
           The updated acceleration and forces, and the decrease of the dual cost `[1, *W]`.
         """
         gain, new = jnp.zeros_like(x[:1]), []
-        for J, push, aref, A, bound, f in zip(*self, force, strict=True):
+        for J, push, aref, bound, f in zip(*self, force, strict=True):
             # Projected Gauss-Seidel step of one row: unconstrained minimum, clipped to the bounds.
+            A = sum_items(J * push)
             r = sum_items(J * x) - aref
             free = f - r / jnp.maximum(A, MINVAL)
             to = jnp.where(free > bound, bound, jnp.where(free < -bound, -bound, free))
@@ -136,16 +136,17 @@ def _dry_friction(
 ) -> tuple[FrictionGroup, list]:
     del r, reach
     cost = block.cost
-    J = [block.J.dense(len(response))]
+    J, push = block.J.dense(len(response)), block.J.responses(response)
     bound = [jnp.where(cost.D > 0, cost.floss, 0)]
-    return _bounded_rows(J, [block.aref], bound, response), _broadcast_rows([term.force], response)
+    rows = _bounded_rows([J], [push], [block.aref], bound, response)
+    return rows, _broadcast_rows([term.force], response)
 
 
 def _pyramid(
     block: RowBlock, r: list, term: CostDerivatives, reach: list | None, response: Array
 ) -> tuple[FrictionGroup, list]:
-    J = list(block.J.basis[1:])
-    bounded = _bounded_rows(J, block.aref[1:], reach or block.cost.reach(r), response)
+    J, push = _tangents(block, response)
+    bounded = _bounded_rows(J, push, block.aref[1:], reach or block.cost.reach(r), response)
     return bounded, _broadcast_rows(term.force[1:], response)
 
 
@@ -154,8 +155,7 @@ def _cone(
 ) -> tuple[FrictionGroup, list]:
     # Delassus blocks A = J M^-1 J' of each contact.
     del r, reach
-    J = list(block.J.basis[1:])
-    push = [_inverse_inertia_response(a, response) for a in J]
+    J, push = _tangents(block, response)
     A = [[_rows_dot(a, b) for b in push] for a in J]
     # Dimension of the contact from its nonzero coefficients.
     mu = _broadcast_rows(block.cost.mu[1:], response)
@@ -174,20 +174,19 @@ _FRICTION_GROUPS: dict[
 }
 
 
-def _bounded_rows(J: list, aref: list, bound: list, response: Array) -> Bounded:
-    push = [_inverse_inertia_response(a, response) for a in J]
-    A = [_rows_dot(a, b) for a, b in zip(J, push, strict=True)]
-    return Bounded(J, push, _broadcast_rows(aref, response), A, _broadcast_rows(bound, response))
+def _tangents(block: RowBlock, response: Array) -> tuple[list, list]:
+    """Return J of the tangents of contacts and M^-1 J', lists of `[ncon, nv, *W]`."""
+    rows = block.J.basis[1:]
+    return list(rows), list(basis_responses(rows, response, block.J.used))
+
+
+def _bounded_rows(J: list, push: list, aref: list, bound: list, response: Array) -> Bounded:
+    return Bounded(J, push, _broadcast_rows(aref, response), _broadcast_rows(bound, response))
 
 
 def _broadcast_rows(arrays: list, like: Array) -> list:
     """Broadcast values of rows `[n, *W]` to `[n, 1, *W]`, with all worlds."""
     return [jnp.broadcast_to(a, (len(a), *like.shape[2:]))[:, None] for a in arrays]
-
-
-def _inverse_inertia_response(J: Array, response: Array) -> Array:
-    """Compute M^-1 J' of each row, `[n, nv, *W]`."""
-    return gram(jnp.swapaxes(J, 0, 1), response)
 
 
 def _rows_dot(a: Array, b: Array) -> Array:

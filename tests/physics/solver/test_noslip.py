@@ -324,3 +324,28 @@ def test_data_of_another_model_has_no_place_for_the_forces():
     off = m.replace(opt=m.opt.replace(noslip_iterations=0))
     with pytest.raises(ValueError, match="made for a model with other options"):
         jaxsim.support.contact_forces(m, jaxsim.make_data(off))
+
+
+@each_cone
+def test_contacts_of_many_trees(cone):
+    """Contacts store the entries of the trees that they touch; worlds have different numbers."""
+    ball = '<body pos="{} 0 {}"><freejoint/><geom size=".1" condim="{}"/></body>'
+    bodies = "".join(ball.format(k % 2 * 0.15, 0.2 * k + 0.15, 3 + k % 2) for k in range(9))
+    mj = compile_xml(
+        f"""<mujoco><option cone="{cone}" noslip_iterations="3"/><worldbody>
+        <geom type="plane" size="3 3 .1"/>{bodies}</worldbody></mujoco>"""
+    )
+    m, states, after, numbers = jaxsim.put_model(mj), [], [], []
+    d = mujoco.MjData(mj)
+    for steps in (0, 60, 140, 60):
+        mujoco.mj_step(mj, d, steps)
+        states.append(inputs(m, d))
+        d2 = mujoco.MjData(mj)
+        mujoco.mj_copyData(d2, mj, d)
+        mujoco.mj_step(mj, d2)
+        after.append(d2.qvel.copy())
+        numbers.append(d2.ncon)
+    assert len(set(numbers)) == 4
+    new = jax.jit(jax.vmap(jaxsim.step, (None, 0)), compiler_options=COMPILER)(m, stack(states))
+    np.testing.assert_array_equal(new.ncon, numbers)
+    assert_close(new.qvel, np.array(after))
