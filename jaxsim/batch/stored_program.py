@@ -15,20 +15,28 @@ import pickle
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.experimental import serialize_executable
-from jax.sharding import NamedSharding
+from jax.sharding import NamedSharding, Sharding
 from jax.stages import Compiled
 
 from jaxsim.arrays.array import PyTree
 from jaxsim.atomic_write import write_whole
-from jaxsim.batch.program_key import NOT_DESCRIBED, array_kind, program_key, structures_in
-from jaxsim.batch.tiered_program import ReplacedProgram, check_tier
+from jaxsim.batch.program_key import NOT_DESCRIBED, array_kind, local_parts_of, program_key
+from jaxsim.batch.tiered_program import (
+    AwaitedProgram,
+    ReplacedProgram,
+    check_tier,
+    start_in_thread,
+)
 from jaxsim.cache import bounded_cache
 from jaxsim.io.phase import named_phase
 from jaxsim.model.structure import Structure
@@ -39,6 +47,7 @@ _SWITCH = "JAXSIM_STORE_PROGRAMS"
 _SUFFIX = ".jaxsim-program"
 _MAGIC = b"jaxsim program 1\n"
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _MAX_FOLDER_BYTES = 2**30  # size limit; the programs that were not read for longest go first
 
 
@@ -53,9 +62,10 @@ def load_or_compile(
 
     Args:
       function: a pure function of pytrees of arrays. A change of its code, or of functions of the
-        user that it calls by name, makes another program. Values that it closes over must be
-        numbers, strings, numpy arrays or functions, and modules that it names must be those of
-        Python, JAX, numpy or jaxsim, else the program is not kept.
+        user that it calls by name, makes another program, as does another value that it closes
+        over. Objects among these must be of classes of jaxsim, JAX or a library for learning,
+        and modules that it names those of Python, JAX, numpy or jaxsim, else the program is not
+        kept.
       arguments: values whose shapes, dtypes, shardings and static parts the program is made for.
       version: a word for what the function reads otherwise, such as methods of objects: another
         version is another program.
@@ -69,20 +79,21 @@ def load_or_compile(
     >>> m = jaxsim.load_model("humanoid.xml")                             # doctest: +SKIP
     >>> step = jaxsim.support.load_or_compile(jaxsim.step, m, jaxsim.make_data(m))  # doctest: +SKIP
     """
-    return prepare_program(function, arguments, version=version, name=name).compiled
+    compiled: Compiled = prepare_program(function, arguments, version=version, name=name).compiled
+    return compiled
 
 
 class PreparedProgram(NamedTuple):
     """A program that can be called, and the time that it took [s]; 0 for phases not needed.
 
     Attributes:
-      program: the program; it may become another one while it runs (`ReplacedProgram`).
-      compiled: the program that it is at first.
+      program: the program; it may become another one while it runs (tiered_program.py).
+      compiled: the program that it is at first; None if a thread still compiles it.
       load_seconds, trace_seconds, compile_seconds: time of the phases.
     """
 
     program: Callable[..., Any]
-    compiled: Compiled
+    compiled: Any
     load_seconds: float = 0.0
     trace_seconds: float = 0.0
     compile_seconds: float = 0.0
@@ -95,59 +106,107 @@ def prepare_program(
     version: str = "",
     name: str = "",
     tier: str = "optimized",
+    options: Mapping[str, Any] = _NO_OPTIONS,
+    background: bool = False,
 ) -> PreparedProgram:
     """Return a program, loaded from disk or compiled, in the tiers of tiered_program.py.
 
     Args:
       function, arguments, version, name: as for `load_or_compile`.
       tier: "optimized", "fast", or "auto": the optimized program if it is on disk, else the quickly
-        compiled one, replaced while it runs.
+        compiled one, replaced while it runs. Platforms other than CPU always have the optimized
+        program.
+      options: arguments of `jax.jit`.
+      background: compile in a thread; the first call waits for it. Other programs can be traced
+        meanwhile.
     """
     check_tier(tier)
     what = name or getattr(function, "__name__", "the program")
+    source = _Source(function, jax.tree.map(_shape_of, arguments), options)
     # Processes that work together keep to one program.
     is_quick = tier != "optimized" and platform_name() == "cpu" and jax.process_count() == 1
-    files = _files_of(function, arguments, version)
+    files = _files_of(source, arguments, version)
 
     # Load the best program that is on disk.
     clock = time.perf_counter()
     may_be_optimized = tier != "fast" or not is_quick
-    found = _read_if_kept(files.optimized if may_be_optimized else None, arguments, what)
-    is_optimized = found is not None
+    found = _read_if_kept(files.optimized if may_be_optimized else None, source, what)
+    is_final = found is not None or not is_quick or tier != "auto"
     if found is None and is_quick:
-        found = _read_if_kept(files.quick, arguments, what)
+        found = _read_if_kept(files.quick, source, what)
     load_seconds = time.perf_counter() - clock
-    if found is not None and is_optimized:
-        return PreparedProgram(found.program, found.program, load_seconds)
 
-    shapes = jax.tree.map(_shape_of, arguments)  # without the numbers, which are memory
-    lowered: list[jax.stages.Lowered] = []
+    def finish(found: _Found) -> Callable[..., Any]:
+        """Return a program that is replaced by the optimized one, unless it is final."""
+        return found.program if is_final else _replaced(found, source, files.optimized, what)
 
-    def lower() -> jax.stages.Lowered:
-        """Trace the function, once."""
-        if not lowered:
-            lowered.append(jax.jit(function).lower(*shapes))
-        return lowered[0]
-
-    def optimize() -> Compiled:
-        """Compile the optimized program, and keep it."""
-        return _compile_and_keep(lower(), files.optimized, shapes, quick=False).program
+    if found is not None:
+        return PreparedProgram(finish(found), found.program, load_seconds)
 
     # Compile what can be called first.
-    times = {"load_seconds": load_seconds}
-    if found is None:
-        clock = time.perf_counter()
-        with named_phase(f"trace {what}"):
-            lower()
-        traced = time.perf_counter()
-        file = files.quick if is_quick else files.optimized
-        with named_phase(f"compile {what}"):
-            found = _compile_and_keep(lower(), file, shapes, quick=is_quick)
-        times = {"trace_seconds": traced - clock, "compile_seconds": found.compile_seconds}
-    program: Callable[..., Any] = found.program
-    if is_quick and tier == "auto":
-        program = ReplacedProgram(program, found.compile_seconds, optimize, f"compile {what}")
-    return PreparedProgram(program, found.program, **times)
+    clock = time.perf_counter()
+    with named_phase(f"trace {what}"):
+        source.lower()
+    times = {"trace_seconds": time.perf_counter() - clock}
+    file = files.quick if is_quick else files.optimized
+    if background:
+        thread = start_in_thread(lambda: finish(_compile_and_keep(source, file, is_quick)))
+        return PreparedProgram(AwaitedProgram(thread, f"compile {what}"), None, **times)
+    with named_phase(f"compile {what}"):
+        found = _compile_and_keep(source, file, is_quick)
+    times["compile_seconds"] = found.compile_seconds
+    return PreparedProgram(finish(found), found.program, **times)
+
+
+def _replaced(found: "_Found", source: "_Source", file: Path | None, what: str) -> ReplacedProgram:
+    """Return a quickly compiled program that is replaced by the optimized one, which is kept."""
+
+    def optimize() -> Compiled:
+        return _compile_and_keep(source, file, quick=False).program
+
+    return ReplacedProgram(found.program, found.compile_seconds, optimize, f"compile {what}")
+
+
+class _Source:
+    """What a program is made of.
+
+    Args:
+      function: the function.
+      shapes: arguments without their numbers, which are memory.
+      options: arguments of `jax.jit`.
+    """
+
+    def __init__(self, function: Callable[..., Any], shapes: tuple, options: Mapping[str, Any]):
+        self.function, self.shapes, self.options = function, shapes, dict(options)
+        self._lowered: jax.stages.Lowered | None = None
+
+    def lower(self) -> jax.stages.Lowered:
+        """Return the lowered program; it is traced once."""
+        if self._lowered is None:
+            self._lowered = jax.jit(self.function, **self.options).lower(*self.shapes)
+        return self._lowered
+
+    @property
+    def local_parts(self) -> list[Any]:
+        """Return the parts that each process makes for itself (program_key.py)."""
+        return local_parts_of(self.function, self.shapes)
+
+    @property
+    def devices(self) -> tuple[jax.Device, ...]:
+        """Return the devices that run the program, in the order of their mesh."""
+        placed = (
+            *jax.tree.leaves(self.options.get("in_shardings")),
+            *map(_sharding_of, jax.tree.leaves(self.shapes)),
+        )
+        shardings = [s for s in placed if isinstance(s, Sharding)]
+        meshes = [s.mesh for s in shardings if isinstance(s, NamedSharding)]
+        if meshes:
+            return tuple(meshes[0].devices.flat)
+        return tuple(shardings[0].device_set) if shardings else (jax.devices()[0],)
+
+
+def _sharding_of(leaf: Any) -> Any:
+    return getattr(leaf, "sharding", None)
 
 
 def _shape_of(leaf: Any) -> jax.ShapeDtypeStruct:
@@ -192,7 +251,7 @@ class _Files(NamedTuple):
     quick: Path | None = None
 
 
-def _files_of(function: Callable[..., Any], arguments: PyTree, version: str) -> _Files:
+def _files_of(source: _Source, arguments: PyTree, version: str) -> _Files:
     """Return the files of a program."""
     options = jax.config.values
     folder, enabled = (
@@ -200,7 +259,7 @@ def _files_of(function: Callable[..., Any], arguments: PyTree, version: str) -> 
     )
     if os.environ.get(_SWITCH) == "0" or not enabled or not folder or "://" in folder:
         return _Files()
-    key = program_key(function, arguments, version)
+    key = program_key(source.function, arguments, version, source.options)
     if key is None:
         return _Files()
     return _Files(*(Path(folder) / f"{key}{tier}{_SUFFIX}" for tier in ("", "-fast")))
@@ -213,10 +272,9 @@ class _Found(NamedTuple):
     compile_seconds: float
 
 
-def _compile_and_keep(
-    lowered: jax.stages.Lowered, file: Path | None, arguments: tuple, quick: bool
-) -> _Found:
+def _compile_and_keep(source: _Source, file: Path | None, quick: bool) -> _Found:
     """Compile a program, and write it to a file if it has one."""
+    lowered = source.lower()
     options = dict(FAST_COMPILE_OPTIONS) if quick else {}
     clock = time.perf_counter()
     if file is None:
@@ -226,7 +284,7 @@ def _compile_and_keep(
         program = lowered.compile({"xla_cpu_enable_fast_math": False, **options})
     found = _Found(program, time.perf_counter() - clock)
     if not hits:
-        _write(file, arguments, found)
+        _write(file, source, found)
     return found
 
 
@@ -266,19 +324,18 @@ def _without_jax_cache() -> Iterator[list[str]]:
                 jax.config.update(_MIN_SECONDS, _usual_min_seconds)
 
 
-# Files: a checksum, the executable, and the tree of its results. Structures of the arguments are
-# numbers in that tree.
+# Files: a checksum, the executable, and the tree of its results, with local parts as numbers.
 
 
-def _read_if_kept(file: Path | None, arguments: tuple, what: str) -> _Found | None:
+def _read_if_kept(file: Path | None, source: _Source, what: str) -> _Found | None:
     """Return what `_read` does, as a named phase; None without a file."""
     if file is None:
         return None
     with named_phase(f"load {what}"):
-        return _read(file, arguments)
+        return _read(file, source)
 
 
-def _read(file: Path, arguments: tuple) -> _Found | None:
+def _read(file: Path, source: _Source) -> _Found | None:
     """Return a stored program; None if there is none, or the file is damaged."""
     try:
         content = file.read_bytes()
@@ -289,13 +346,14 @@ def _read(file: Path, arguments: tuple) -> _Found | None:
         if hashlib.sha256(packed).digest() != content[len(_MAGIC) : start]:
             return None
         executable, tree, compile_seconds = pickle.loads(zlib.decompress(packed))
+        _register_lapack()
         reader = _TreeReader(io.BytesIO(tree))
-        reader.structures = structures_in(arguments)
+        reader.local_parts = source.local_parts
         program = serialize_executable.deserialize_and_load(
             executable,
-            jax.tree.structure((arguments, {})),
+            jax.tree.structure((source.shapes, {})),
             jax.tree.structure(reader.load()),
-            execution_devices=_devices(arguments),
+            execution_devices=source.devices,
         )
         os.utime(file)
     except (OSError, ValueError, jax.errors.JaxRuntimeError):
@@ -303,13 +361,23 @@ def _read(file: Path, arguments: tuple) -> _Found | None:
     return _Found(program, compile_seconds)
 
 
-def _write(file: Path, arguments: tuple, found: _Found) -> None:
+@bounded_cache(1)
+def _register_lapack() -> None:
+    """Let JAX find the functions of LAPACK, as it does when it lowers a program that calls one.
+
+    A loaded program calls them too; before that they are null pointers.
+    """
+    if platform_name() == "cpu":
+        jax.jit(jnp.linalg.cholesky).lower(np.eye(1, dtype=np.float32))
+
+
+def _write(file: Path, source: _Source, found: _Found) -> None:
     """Store a program, if it can be; a full disk is no reason to stop."""
     try:
         executable, _, result = serialize_executable.serialize(found.program)
         tree = io.BytesIO()
         writer = _TreeWriter(tree)
-        writer.structures = structures_in(arguments)
+        writer.local_parts = source.local_parts
         writer.dump(jax.tree.unflatten(result, range(result.num_leaves)))
         packed = zlib.compress(
             pickle.dumps((executable, tree.getvalue(), found.compile_seconds)), 1
@@ -331,31 +399,23 @@ def _delete_oldest(folder: Path, most: int) -> None:
             file.unlink(missing_ok=True)
 
 
-def _devices(arguments: tuple) -> tuple[jax.Device, ...]:
-    """Return the devices that run a program with these arguments, in the order of their mesh."""
-    arrays = [leaf for leaf in jax.tree.leaves(arguments) if isinstance(leaf, jax.Array)]
-    shardings = [a.sharding for a in arrays]
-    meshes = [s.mesh for s in shardings if isinstance(s, NamedSharding)]
-    if meshes:
-        return tuple(meshes[0].devices.flat)
-    return tuple(shardings[0].device_set) if shardings else (jax.devices()[0],)
-
-
 class _TreeWriter(pickle.Pickler):
-    """Writes a tree; structures among `structures` by their numbers."""
+    """Writes a tree; its local parts by their numbers."""
 
-    structures: list[Structure]
+    local_parts: list[Any]
 
     def persistent_id(self, value: Any) -> int | None:
-        """Return the number of a structure."""
-        return self.structures.index(value) if isinstance(value, Structure) else None
+        """Return the number of a local part."""
+        if isinstance(value, Structure):
+            return self.local_parts.index(value)
+        return next((k for k, part in enumerate(self.local_parts) if part is value), None)
 
 
 class _TreeReader(pickle.Unpickler):
     """Reads what `_TreeWriter` wrote."""
 
-    structures: list[Structure]
+    local_parts: list[Any]
 
-    def persistent_load(self, number: int) -> Structure:
-        """Return the structure of a number."""
-        return self.structures[number]
+    def persistent_load(self, number: int) -> Any:
+        """Return the local part of a number."""
+        return self.local_parts[number]

@@ -17,7 +17,6 @@ from typing import Any
 import jax
 
 from jaxsim.io.phase import named_phase
-from jaxsim.transforms.platform import FAST_COMPILE_OPTIONS, platform_name
 
 TIERS = ("auto", "fast", "optimized")
 
@@ -56,7 +55,7 @@ class ReplacedProgram:
         self._run_seconds += time.perf_counter() - start
         if self._run_seconds > self.compile_seconds:
             optimize, self._optimize = self._optimize, None
-            _start(functools.partial(self._replace, optimize))
+            start_in_thread(functools.partial(self._replace, optimize))
         return result
 
     def _replace(self, optimize: Callable[[], Any]) -> None:
@@ -68,63 +67,27 @@ class ReplacedProgram:
             warnings.warn(f"{message}: {error}", RuntimeWarning, stacklevel=1)
 
 
-class TieredProgram:
-    """A lowered program that can be called before it is optimized.
+class AwaitedProgram:
+    """A program that a thread still compiles; the first call waits for it.
 
     Args:
-      lowered: the program, `jax.jit(f).lower(*arguments)`.
-      name: what the program does, for reports on its compilation: "compile the fit".
-      tier: "auto": the quickly compiled program, replaced by the optimized one while it runs;
-        "fast" or "optimized": one of them alone, with the same bits in each run. Platforms other
-        than CPU always have the optimized program.
-      background: compile in a thread; the first call waits for it. Other programs can be traced
-        meanwhile.
-
-    Attributes:
-      compile_seconds: time to compile the program that can be called first [s]; 0 until then.
+      compiling: the thread's result.
+      name: what the thread does, for reports: "compile the learner".
     """
 
-    def __init__(
-        self,
-        lowered: jax.stages.Lowered,
-        name: str,
-        tier: str = "auto",
-        *,
-        background: bool = False,
-    ):
-        check_tier(tier)
-        self._lowered, self._name = lowered, name
-        self._is_fast = tier != "optimized" and platform_name() == "cpu"
-        self._may_be_replaced = self._is_fast and tier == "auto"
-        self.compile_seconds = 0.0
-        self._program: Any = None
-        self._waiting: Future | None = None
-        if background:
-            self._waiting = _start(self._compile)
-        else:
-            with named_phase(name):
-                self._compile()
+    def __init__(self, compiling: Future, name: str):
+        self._compiling, self._name = compiling, name
+        self._program: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the program and wait for its result."""
-        if self._waiting is not None:
+        """Run the program."""
+        if self._program is None:
             with named_phase(self._name):
-                self._waiting.result()
-            self._waiting = None
+                self._program = self._compiling.result()
         return self._program(*arguments)
 
-    def _compile(self) -> None:
-        """Compile the program that is called first."""
-        start = time.perf_counter()
-        program = self._lowered.compile(FAST_COMPILE_OPTIONS if self._is_fast else None)
-        self.compile_seconds = time.perf_counter() - start
-        self._program = program
-        if self._may_be_replaced:
-            optimize = self._lowered.compile
-            self._program = ReplacedProgram(program, self.compile_seconds, optimize, self._name)
 
-
-def _start(compile_program: Callable[[], None]) -> Future:
+def start_in_thread(compile_program: Callable[[], Any]) -> Future:
     """Start a compilation in a thread of its own; return its result, which has errors too."""
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
     done = thread.submit(compile_program)

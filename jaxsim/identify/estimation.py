@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.batch.tiered_program import TieredProgram
+from jaxsim.batch.stored_program import StoredFunction, prepare_program
 from jaxsim.control.solve.levenberg_marquardt import (
     Chart,
     Solution,
@@ -261,21 +261,23 @@ def run_searches(
     # Batches of equal size, the last one padded with copies of the first starts.
     together = min(batch or starts, starts)
     batches = np.resize(x, (-(-starts // together), together, x.shape[1]))
-    # Trace and compile one program for all batches.
-    times, clock = {}, time.perf_counter()
-    with named_phase("trace the fit"):
-        begin = quick_jit(search.begin)
-        lowered = jax.jit(search.advance).lower(jax.eval_shape(begin, batches[0]))
-    times["trace"] = time.perf_counter() - clock
-    program = TieredProgram(lowered, "compile the fit", tier)
-    times["compile"], clock = program.compile_seconds, time.perf_counter()
+    # Load or compile one program for all batches.
+    first = prepare_program(search.begin, (batches[0],), name="the start of the fit", tier="fast")
+    begin, state = first.program, first.program(batches[0])
+    fit = prepare_program(search.advance, (state,), name="the fit", tier=tier)
+    times = {
+        "trace": first.trace_seconds + fit.trace_seconds,
+        "compile": first.compile_seconds + fit.compile_seconds,
+        "load": first.load_seconds + fit.load_seconds,
+    }
     # Search batch by batch, until no start of the batch may continue.
+    clock = time.perf_counter()
     found = []
     with named_phase("search from all starts"):
-        for some in batches:
-            state = begin(some)
+        for number, some in enumerate(batches):
+            state = begin(some) if number else state
             while search.may_continue(state):
-                state = program(state)
+                state = fit.program(state)
             found.append(search.solution(state))
     solutions = jax.tree.map(lambda *a: jax.device_put(np.concatenate(a)[:starts]), *found)
     times["run"] = time.perf_counter() - clock
@@ -337,7 +339,7 @@ def best_fit(
     x = jax.device_put(np.asarray(solutions.x)[best])
     # Residual and Jacobian at the best point; Levenberg-Marquardt has their triangular factor.
     if solutions.triangle is None:
-        r, J = quick_jit(problem.jacobian)(x)
+        r, J = StoredFunction(problem.jacobian, "the derivative of the fit", tier="fast")(x)
     else:
         triangle = np.asarray(solutions.triangle)[best]
         r, J = triangle[:, -1], triangle[:, :-1]

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.batch.scan import rollout
+from jaxsim.batch.stored_program import StoredFunction
 from jaxsim.enums import DisableBit
 from jaxsim.identify.delay import delay_controls, max_delay_reach
 from jaxsim.identify.parameter import Parameters
@@ -268,7 +269,7 @@ class Problem:
             theta, z = self._split(x)
             return jax.vmap(self._piece, (None, 0, 0))(theta, z, pieces)[0]
 
-        return quick_jit(rows)
+        return StoredFunction(rows, "the prediction", tier="fast")
 
     def _split(self, x: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Split the unknowns into those of the parameters, (k,), and of states, (pieces, nz)."""

@@ -27,7 +27,7 @@ import numpy as np
 from jaxsim.atomic_write import discard_left_over, target_of, write_whole
 from jaxsim.batch.devices import Devices
 from jaxsim.batch.processes import is_writer, to_host
-from jaxsim.batch.tiered_program import TieredProgram
+from jaxsim.batch.stored_program import prepare_program
 from jaxsim.batch.trajectory import TrajectoryWriter, motion_header
 from jaxsim.envs.env import Env
 from jaxsim.envs.vector import VectorEnv
@@ -326,19 +326,22 @@ def _compile_training(run: Run, form: Any, tier: str) -> _Programs:
     # Each process would replace a program, or finish compiling it, at another time.
     alone = jax.process_count() == 1
     tier = tier if alone or tier != "auto" else "optimized"
-    begin = jax.jit(run.learner.begin, **options["begin"])
-    learn = jax.jit(run.learner.learn, donate_argnums=0, **options["learn"])
-    score = jax.jit(run.evaluate, **options["score"])
-    programs = []
-    for name, function, operands, tier_of in (
-        ("the start", begin, (keys,), "fast"),  # it runs once
-        ("the learner", learn, (form,), tier),
-        ("the evaluation", score, (form, starts), tier),
-    ):
-        with named_phase(f"trace {name}"):
-            lowered = function.lower(*jax.tree.map(_shape, operands))
-        program = TieredProgram(lowered, f"compile {name}", tier_of, background=alone)
-        programs.append(program)
+    options["learn"] = {"donate_argnums": 0, **options["learn"]}
+    programs = [
+        prepare_program(
+            function,
+            jax.tree.map(_shape, operands),
+            name=name,
+            tier=tier_of,
+            options=options[kind],
+            background=alone,
+        ).program
+        for kind, name, function, operands, tier_of in (
+            ("begin", "the start", run.learner.begin, (keys,), "fast"),  # it runs once
+            ("learn", "the learner", run.learner.learn, (form,), tier),
+            ("score", "the evaluation", run.evaluate, (form, starts), tier),
+        )
+    ]
     return _Programs(*programs)
 
 

@@ -1,14 +1,17 @@
 """Programs on disk: what is loaded is what would be compiled, and nothing else is."""
 
 import functools
+import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import jaxsim
@@ -17,6 +20,8 @@ from jaxsim.batch.program import BatchProgram, replicate
 from jaxsim.batch.program_key import program_key
 from jaxsim.batch.stored_program import StoredFunction, load_or_compile, prepare_program
 from jaxsim.batch.tiered_program import ReplacedProgram
+from jaxsim.control.problem import Problem, Term
+from jaxsim.control.receding_horizon import receding
 from jaxsim.transforms import tuning
 
 POLE = """<mujoco><worldbody><body name="{name}"><joint name="hinge" axis="0 1 0"/>
@@ -187,6 +192,101 @@ def test_a_change_of_the_program_changes_the_key(monkeypatch):
     assert same[0] == same[1] in keys
 
 
+def test_objects_of_jaxsim_are_described_by_their_contents():
+    """The planner of a control loop, the problem of a fit: constants of their programs."""
+    m, x = pole(), jnp.ones(3)
+    problem = Problem([Term("high", lambda m, d: d.xipos[1, 2:], weight=1.0)])
+
+    def planner(m, **options):
+        return receding(m, problem, steps=4, **options).plan
+
+    functions = [
+        planner(m),
+        planner(pole(length=1.1)),
+        planner(m, iterations=2),
+        functools.partial(planner(m), 1),
+        closes_over(x),
+        closes_over(x + 1),
+        closes_over(x.astype(jnp.float32)),
+        closes_over({"a", "b"}),
+        closes_over({"a", "c"}),
+        closes_over(jax.jit(helper)),
+        closes_over(jax.random.key(1)),
+        closes_over(jax.random.key(2)),
+    ]
+    keys = [program_key(f, (x,), "") for f in functions]
+    assert None not in keys
+    assert len(set(keys)) == len(keys)
+    assert program_key(planner(m), (x,), "") == keys[0]
+    assert program_key(closes_over(jnp.ones(3)), (x,), "") == keys[4]
+    keys.append(program_key(closes_over(x), (x,), "", {"donate_argnums": 0}))
+    assert keys[-1] not in keys[:-1]
+
+
+def test_keys_are_equal_in_all_processes():
+    """Python orders sets by a random hash."""
+    code = """
+import jax, jax.numpy as jnp, optax
+from jaxsim.batch.program_key import program_key
+names, optimizer = {"a", "b", "c", "d"}, optax.chain(optax.clip(1.0), optax.adam(1e-3))
+print(program_key(lambda x: (names, optimizer.init(x)), (jnp.ones(2),), ""))
+"""
+    run = functools.partial(subprocess.run, capture_output=True, text=True, check=True)
+    keys = {
+        run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}).stdout
+        for seed in ("1", "2")
+    }
+    assert len(keys) == 1
+    assert keys != {"None\n"}
+
+
+def test_results_of_classes_and_functions_made_by_a_library(folder):
+    """A state of optax: its static part has functions that no module has by name."""
+    from flax.training.train_state import TrainState
+
+    def start():
+        return TrainState.create(
+            apply_fn=helper_of_flax, params={"x": jnp.ones(2)}, tx=optax.sgd(0.5)
+        )
+
+    def update(state):
+        return state.apply_gradients(grads=state.params)
+
+    for _ in range(2):
+        state = start()
+        prepared = prepare_program(update, (state,))
+        np.testing.assert_array_equal(prepared.program(state).params["x"], 0.5)
+    assert is_loaded(prepared)
+
+
+def test_a_loaded_program_finds_lapack(folder):
+    """JAX registers its functions when it lowers a program that calls one."""
+    code = """
+import sys, jax, jax.numpy as jnp, numpy as np
+from jaxsim.batch.stored_program import prepare_program
+jax.config.update("jax_compilation_cache_dir", sys.argv[1])
+prepared = prepare_program(jnp.linalg.cholesky, (4 * np.eye(3),))
+loaded = prepared.load_seconds > 0 and prepared.compile_seconds == 0
+print(loaded, prepared.program(4 * np.eye(3))[2, 2])
+"""
+    out = [
+        subprocess.run(
+            [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert out == [["False", "2.0"], ["True", "2.0"]]
+
+
+@functools.lru_cache
+def cached_by_the_user(x):
+    return pytest, x
+
+
+def helper_of_flax(x):
+    return x
+
+
 @jax.tree_util.register_static
 class Own:
     """A class of a user, whose methods a program may call."""
@@ -199,10 +299,17 @@ def test_what_no_key_describes_is_compiled_and_not_kept(folder):
         def __call__(self, x):
             return 2 * x
 
+        def double(self, x):
+            return 2 * x
+
     for function, arguments in (
         (Scale(), (x,)),
-        (closes_over(x), (x,)),  # an array of JAX may be traced or on any device
-        (closes_over({1, 2}), (x,)),
+        (Scale().double, (x,)),
+        (closes_over(Scale().double), (x,)),
+        (closes_over([Scale]), (x,)),
+        (closes_over(threading.Lock()), (x,)),
+        (closes_over(iter([1])), (x,)),
+        (closes_over(cached_by_the_user), (x,)),  # reads a module of the user
         (closes_over(pytest), (x,)),  # a module that may change
         (lambda x, own: x, (x, Own())),
     ):

@@ -16,12 +16,11 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxsim.batch.tiered_program import TieredProgram
+from jaxsim.batch.stored_program import prepare_program
 from jaxsim.control.closed_loop.read import STATE_FIELDS, ClosedLoop
 from jaxsim.control.motion import advance_world
 from jaxsim.control.problem import Problem
 from jaxsim.control.receding_horizon import Running
-from jaxsim.io.phase import named_phase
 from jaxsim.model.data import Data
 from jaxsim.physics.history.clock import elapsed_time
 from jaxsim.view.perturb import Perturb, apply_perturb_force
@@ -49,7 +48,7 @@ class LoopProgram:
 
     Args:
       loop: the loop.
-      tier: how the programs are compiled (`TieredProgram`).
+      tier: how the programs are compiled (`prepare_program`).
       held: a perturbation of the user, for the shapes; None: there is none.
 
     Attributes:
@@ -63,13 +62,15 @@ class LoopProgram:
         start = time.perf_counter()
         plan_problem, plant_problem = self.problems()
         running, d = self.start()
-        plan = jax.jit(self._plan, in_shardings=self._placed, out_shardings=self._placed)
-        with named_phase("trace the planner"):
-            planned = plan.lower(plan_problem, self.state_of(d), running)
-        self._plan_program = TieredProgram(planned, "compile the planner", tier, background=True)
-        with named_phase("trace the plant"):
-            advanced = jax.jit(self._advance).lower(plant_problem, d, followed(running), held)
-        self._advance_program = TieredProgram(advanced, "compile the plant", tier)
+        placed = {"in_shardings": self._placed, "out_shardings": self._placed}
+        operands: tuple = plan_problem, self.state_of(d), running
+        self._plan_program = prepare_program(
+            self._plan, operands, name="the planner", tier=tier, options=placed, background=True
+        ).program
+        operands = plant_problem, d, followed(running), held
+        self._advance_program = prepare_program(
+            self._advance, operands, name="the plant", tier=tier
+        ).program
         self._plan_program(plan_problem, self.state_of(d), running)
         self.compile_seconds = time.perf_counter() - start
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim.batch.tiered_program import TieredProgram
+from jaxsim.batch.stored_program import prepare_program
 from jaxsim.control import sampling
 from jaxsim.control.iterative_lqr import ilqr
 from jaxsim.control.motion import advance_world, append_zero_control, step_costs
@@ -23,7 +23,6 @@ from jaxsim.control.problem import Problem
 from jaxsim.control.shooting import shoot
 from jaxsim.derivative.ctrl_limits import without_ctrl_clamp
 from jaxsim.derivative.tangent import difference, tangent_size
-from jaxsim.io.phase import named_phase
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.optional import require
@@ -92,7 +91,7 @@ def search(
     Args:
       whole: the optimization, read from a file.
       report: called after each batch of iterations.
-      tier: how the programs are compiled (`TieredProgram`).
+      tier: how the programs are compiled (`prepare_program`).
     """
     form = whole.form
     begin, go_on = _METHOD_FUNCTIONS[form.method]
@@ -104,13 +103,12 @@ def search(
     # one program for all batches
     now = begin(whole, guesses, judge)
     one = partial(go_on, whole, num_iterations)
-    every = jax.jit(jax.vmap(one, in_axes=(None, None, 0, 0)))
+    every = jax.vmap(one, in_axes=(None, None, 0, 0))
     start = time.perf_counter()
     key = jax.random.key(form.seed)
     keys = jax.random.split(key, len(guesses))
-    with named_phase("trace the search"):
-        lowered = every.lower(whole.stages[0], whole.problem, now, keys)
-    program = TieredProgram(lowered, "compile the search", tier)
+    operands = whole.stages[0], whole.problem, now, keys
+    program = prepare_program(every, operands, name="the search", tier=tier).program
     compile_seconds = judge.compile_seconds + time.perf_counter() - start
 
     batches: list[Batch] = []
@@ -148,10 +146,8 @@ class Judge:
         self._gains = np.zeros((steps, m.nu, tangent_size(m)), m.qpos0.dtype)
         ctrl = np.zeros((steps, m.nu), m.qpos0.dtype)
         start = time.perf_counter()
-        with named_phase("trace the motion"):
-            operands = (m, d, ctrl, self._states, self._gains, whole.problem)
-            lowered = jax.jit(self._run).lower(*operands)
-        self._program = TieredProgram(lowered, "compile the motion", tier)
+        operands = (m, d, ctrl, self._states, self._gains, whole.problem)
+        self._program = prepare_program(self._run, operands, name="the motion", tier=tier).program
         self.compile_seconds = time.perf_counter() - start
 
     def __call__(self, ctrl: Any, states: Any = None, gains: Any = None) -> JudgedMotion:
