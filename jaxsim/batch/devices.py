@@ -147,37 +147,44 @@ def over_devices(
 
     @jax.jit
     def run_divided(*args: Any) -> Any:
-        division, specs = plan(args)
-        worlds, padded = division.worlds, division.padded
-        if padded > worlds:
-            leaves, form = jax.tree.flatten(args)
-            pairs = zip(leaves, specs, strict=True)
-            leaves = [a if spec == P() else pad_worlds(a, padded) for a, spec in pairs]
-            args = jax.tree.unflatten(form, leaves)
-        part, leaves, axes = _drop_empty_leaves(function, args, specs, division.mesh.size)
         with trace_with(tile=lanes):
-            results = jax.shard_map(
-                part,
-                mesh=division.mesh,
-                in_specs=axes,
-                out_specs=P(division.axes),
-                check_vma=False,
-            )(*leaves)
-        return results if padded == worlds else drop_padding(results, worlds)
+            return _run_parts(function, args, *plan(args))
 
     @wraps(function)
     def place_and_run(*args: Any) -> Any:
-        division, specs = plan(args)
-        # Devices that do not divide the worlds get them whole, and pad them in the program.
-        whole = division.padded != division.worlds
-        leaves, form = jax.tree.flatten(args)
-        placed = [
-            _put_on(NamedSharding(division.mesh, P() if whole else spec), leaf)
-            for spec, leaf in zip(specs, leaves, strict=True)
-        ]
-        return run_divided(*jax.tree.unflatten(form, placed))
+        return run_divided(*_place(args, *plan(args)))
 
     return place_and_run
+
+
+def _place(args: Sequence[Any], division: Division, specs: Sequence[P]) -> Sequence[Any]:
+    """Move arguments to the devices of a division."""
+    # Devices that do not divide the worlds get them whole, and pad them in the program.
+    whole = division.padded != division.worlds
+    leaves, form = jax.tree.flatten(args)
+    placed = [
+        _put_on(NamedSharding(division.mesh, P() if whole else spec), leaf)
+        for spec, leaf in zip(specs, leaves, strict=True)
+    ]
+    found: Sequence[Any] = jax.tree.unflatten(form, placed)
+    return found
+
+
+def _run_parts(
+    function: Callable[..., Any], args: Sequence[Any], division: Division, specs: Sequence[P]
+) -> Any:
+    """Run a function for the worlds of each device, in a program of all devices."""
+    worlds, padded = division.worlds, division.padded
+    if padded > worlds:
+        leaves, form = jax.tree.flatten(args)
+        pairs = zip(leaves, specs, strict=True)
+        leaves = [a if spec == P() else pad_worlds(a, padded) for a, spec in pairs]
+        args = jax.tree.unflatten(form, leaves)
+    part, leaves, axes = _drop_empty_leaves(function, args, specs, division.mesh.size)
+    results = jax.shard_map(
+        part, mesh=division.mesh, in_specs=axes, out_specs=P(division.axes), check_vma=False
+    )(*leaves)
+    return results if padded == worlds else drop_padding(results, worlds)
 
 
 def _drop_empty_leaves(

@@ -139,14 +139,14 @@ def array_kind(leaf: Any) -> tuple[tuple[int, ...], Any, bool]:
 def _find_name(function: Any) -> tuple[str, str] | None:
     """Return module and name under which a package with a version has a function, or None."""
     module, name = (str(getattr(function, f"__{n}__", "")) for n in ("module", "qualname"))
-    if not _is_versioned(module):
+    if not _is_versioned(module) or "<locals>" in name:
         return None
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is function:
         return module, name
-    # A public function has the name of the one that it wraps.
+    # A public function has the name of the one that it wraps, which another module has.
     for module in sorted(n for n in sys.modules if n.partition(".")[0] == "jaxsim"):
         for name, value in sorted(vars(sys.modules[module]).items()):
             if value is function:

@@ -113,16 +113,13 @@ def prepare_collection(
     exploration.check(run.env)
     if not 1 <= episodes < MAX_EPISODES:
         raise ValueError(f"episodes: expected 1 to {MAX_EPISODES - 1}, got {episodes}")
-    step, state, rows = run.checkpoints.restore_with_rows(run.form(), checkpoint)
-    number = _chosen_policy(run, policy, [CurveRow(**row) for row in rows])
-    chosen = jax.tree.map(lambda x: x[number], state)
+    step, number, chosen = _restore_policy(run, checkpoint, policy)
     fields = STATE_FIELDS if states else ()
 
     def run_batch(policy: Any, keys: jax.Array) -> Rows:
         return run_episodes(run.test_worlds, run.learner.act, policy, keys, exploration, fields)
 
-    keys = _keys(seed, np.arange(worlds))
-    shapes = jax.eval_shape(run_batch, chosen, keys)
+    shapes = jax.eval_shape(run_batch, chosen, _keys(seed, np.arange(worlds)))
     columns = columns_of_rows(shapes)
     description = {
         **_describe_run(run),
@@ -139,6 +136,13 @@ def prepare_collection(
     if is_writer():
         begin_dataset(Path(folder), columns, description, resume=resume)
     return Collection(Path(folder), episodes, worlds, seed, chosen, run_batch, columns, shard_bytes)
+
+
+def _restore_policy(run: Run, checkpoint: int | None, policy: int | None) -> tuple[int, int, Any]:
+    """Return the step of a checkpoint, the seed of the policy that acts, and its state."""
+    step, state, rows = run.checkpoints.restore_with_rows(run.form(), checkpoint)
+    number = _chosen_policy(run, policy, [CurveRow(**row) for row in rows])
+    return step, number, jax.tree.map(lambda x: x[number], state)
 
 
 def collect(collection: Collection, say: Callable[[Progress], None] = lambda _: None) -> Progress:

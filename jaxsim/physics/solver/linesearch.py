@@ -66,18 +66,14 @@ def line_search(line: list, limit: int, tolerance: Array, active: Array | None =
       Step length `[1, *W]`: the trial with the smallest absolute derivative; 0 without a search.
     """
 
-    def derivatives(step):
-        return [term.derivatives(step) for term in line]
-
     def not_converged(state):
         k, *_, active = state
         return (k < limit) & any_lane(active)
 
     def newton(state):
-        k, best, slope, trial, low, high, active = state
+        k, best, slope, step, low, high, active = state
         # Evaluate slope and curvature at the trial.
-        step = trial
-        firsts, seconds = zip(*derivatives(step), strict=True)
+        firsts, seconds = zip(*(term.derivatives(step) for term in line), strict=True)
         first, second = sum(firsts), sum(seconds)
         # Keep the flattest trial, and tighten the bracket by the sign of the derivative.
         better = active & (jnp.abs(first) < slope)
@@ -96,15 +92,8 @@ def line_search(line: list, limit: int, tolerance: Array, active: Array | None =
         moves = (jnp.abs(change) > _STEP_ROUNDING_ULPS * eps * step) & (
             open_end | (high - low > eps * high)
         )
-        return (
-            k + 1,
-            best,
-            slope,
-            trial,
-            low,
-            high,
-            active & (slope > jnp.maximum(tolerance, rounding)) & moves,
-        )
+        active = active & (slope > jnp.maximum(tolerance, rounding)) & moves
+        return k + 1, best, slope, trial, low, high, active
 
     # Start at the full Newton step with the bracket [0, inf).
     zero = jnp.zeros_like(tolerance)
