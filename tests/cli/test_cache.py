@@ -1,5 +1,6 @@
 """Compiled programs are kept between runs, unless that is not wanted or cannot be."""
 
+import json
 import os
 import subprocess
 import sys
@@ -75,22 +76,45 @@ def test_oldest_programs_are_deleted_first(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
+def run_with_cache(folder: Path, command: list[str]) -> str:
+    """Run a command in a process of its own, with a cache in the folder; return its output."""
+    environment = {
+        **os.environ,
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "JAXSIM_STORE_PROGRAMS": "1",
+    }
+    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    run = f"import sys; from jaxsim.cli import main; sys.exit(main({command}))"
+    return subprocess.run(
+        [sys.executable, "-c", run], cwd=folder, env=environment, check=True,
+        capture_output=True, text=True,
+    ).stdout  # fmt: skip
+
+
+def programs_in(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "cache").rglob("*") if path.is_file()}
+
+
 @pytest.mark.slow
 def test_the_second_run_finds_the_programs_of_the_first(tmp_path):
     (tmp_path / "ball.xml").write_text(BALL)
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
     command = "rollout ball.xml --worlds 2 --steps 2 --contacts 1".split()
+    run_with_cache(tmp_path, [*command, "--no-cache"])
+    assert programs_in(tmp_path) == set()
+    assert "compiled in" in run_with_cache(tmp_path, command)
+    first = programs_in(tmp_path)
+    assert any(name.endswith(".jaxsim-program") for name in first)
+    assert "loaded in" in run_with_cache(tmp_path, command)
+    assert programs_in(tmp_path) == first
 
-    def programs(*more: str) -> set[str]:
-        run = f"import sys; from jaxsim.cli import main; sys.exit(main({[*command, *more]}))"
-        subprocess.run(
-            [sys.executable, "-c", run], cwd=tmp_path, env=environment, check=True,
-            stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        return {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
 
-    assert programs("--no-cache") == set()
-    first = programs()
-    assert first
-    assert programs() == first
+@pytest.mark.slow
+def test_the_second_fit_is_loaded_and_finds_the_same(tmp_path):
+    """Its program holds the measurements, the parameters and the model as constants."""
+    file = Path(__file__).resolve().parents[2] / "configs" / "identify" / "arm.toml"
+    command = ["identify", str(file), "--tier", "fast", "--out"]
+    first, second = (run_with_cache(tmp_path, [*command, name]) for name in ("one", "two"))
+    assert "trace 0.0 s, compile 0.0 s" not in first
+    assert "trace 0.0 s, compile 0.0 s, load" in second
+    one, two = (json.loads((tmp_path / n / "fit.json").read_text()) for n in ("one", "two"))
+    assert one["parameters"] == two["parameters"]
