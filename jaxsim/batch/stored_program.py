@@ -168,7 +168,7 @@ def _replaced(found: "_Found", source: "_Source", file: Path | None, what: str) 
 
 
 class _Source:
-    """What a program is made of.
+    """The function, arguments and options of a program.
 
     Args:
       function: the function.
