@@ -11,6 +11,7 @@ such as an object of a user's class, has no key.
 import enum
 import functools
 import hashlib
+import importlib.metadata
 import io
 import os
 import pickle
@@ -92,8 +93,7 @@ def local_parts_of(function: Callable[..., Any], arguments: PyTree) -> list[Any]
 def _environment() -> tuple:
     """Return what determines programs besides functions and arguments."""
     options = [(name, getattr(jax.config, name, None)) for name in _JAX_OPTIONS]
-    loaded = [n for n in _LIBRARIES if n in sys.modules]
-    versions = [(n, getattr(sys.modules[n], "__version__", "")) for n in loaded]
+    versions = [(n, importlib.metadata.version(n)) for n in _LIBRARIES if n in sys.modules]
     device = jax.devices()[0]
     machine = device.platform, device.device_kind, device.client.platform_version, _processor()
     flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("JAX_PLATFORMS", "")
@@ -162,10 +162,15 @@ def _names(code: types.CodeType) -> set[str]:
 
 def _describe_code(code: types.CodeType) -> tuple:
     """Return the instructions and constants of a code, without file and line."""
-    constants = [
-        _describe_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts
-    ]
+    constants = [_describe_code_constant(c) for c in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, constants
+
+
+def _describe_code_constant(value: Any) -> Any:
+    """Return a description of a constant of a code; Python orders sets by a random hash."""
+    if isinstance(value, types.CodeType):
+        return _describe_code(value)
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
 
 
 def _is_versioned(module: str) -> bool:
@@ -225,7 +230,7 @@ class _Describer(pickle.Pickler):
         if value not in self.local_parts:
             self.local_parts.append(value)
         fields = getattr(value, "__dataclass_fields__", None) or getattr(value, "_fields", None)
-        if fields is None:
+        if fields is None or not _is_of(_PYTHON_PACKAGES, value):
             raise _Undescribed(value)
         return "class", value.__module__, value.__qualname__, list(fields)
 
@@ -289,7 +294,9 @@ def _describe_function(function: types.FunctionType) -> Any:
         return found
     # Values of the closure, defaults, and globals that the code names.
     code, everything = function.__code__, function.__globals__
-    versioned = _is_versioned(str(everything.get("__name__")))
+    module = sys.modules.get(str(everything.get("__name__")))
+    # A file of the user may have the name of a package.
+    versioned = module is not None and everything is vars(module) and _is_versioned(module.__name__)
     names = () if versioned else sorted(_names(code))
     read = [(n, everything[n]) for n in names if n in everything]
     cells = [cell.cell_contents for cell in function.__closure__ or ()]

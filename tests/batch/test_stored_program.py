@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -223,13 +224,26 @@ def test_objects_of_jaxsim_are_described_by_their_contents():
     assert keys[-1] not in keys[:-1]
 
 
+def test_a_file_of_the_user_may_have_the_name_of_a_package():
+    """What its functions read by name is described all the same."""
+    file = types.ModuleType("signal")
+    exec("GAIN = 2.0\ndef scale(x): return GAIN * x", vars(file))
+    first = program_key(file.scale, (jnp.ones(2),), "")
+    file.GAIN = 3.0
+    assert first is not None
+    assert program_key(file.scale, (jnp.ones(2),), "") not in (None, first)
+
+
 def test_keys_are_equal_in_all_processes():
     """Python orders sets by a random hash."""
     code = """
 import jax, jax.numpy as jnp, optax
 from jaxsim.batch.program_key import program_key
 names, optimizer = {"a", "b", "c", "d"}, optax.chain(optax.clip(1.0), optax.adam(1e-3))
-print(program_key(lambda x: (names, optimizer.init(x)), (jnp.ones(2),), ""))
+kind = "a"
+print(program_key(
+    lambda x: (names, kind in {"a", "b", "c", "d"}, optimizer.init(x)), (jnp.ones(2),), ""
+))
 """
     run = functools.partial(subprocess.run, capture_output=True, text=True, check=True)
     keys = {

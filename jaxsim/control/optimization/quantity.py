@@ -197,7 +197,7 @@ def _module_of_file(path: Path) -> Any:
         raise ValueError(
             f"python: there is no file {path}; paths are relative to the optimization file"
         )
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(f"user_file_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ValueError(f"python: {path} cannot be imported; name a file of Python code")
     module = importlib.util.module_from_spec(spec)
