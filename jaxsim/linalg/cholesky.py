@@ -62,7 +62,7 @@ def solve_spd(A: Array, b: Array) -> Array:
         return _solve_one(A, b)
     # Many worlds at once.
     if choose_factorization(n, not is_unbatched(b)).form in _BATCHED:
-        return _implicit_solve(A, b) if is_differentiated() else _solve_batch(A, b)
+        return _implicit_solve(A, b) if is_differentiated() else _solve_forward(A, b)
     # Many worlds, one after another.
     size = max(A.shape[-1], b.shape[-1])
     A = jnp.broadcast_to(A, (n, n, size))
@@ -92,14 +92,46 @@ def broadcast_to_worlds(A: Array, like: Array) -> Array:
 def _implicit_solve(A: Array, b: Array) -> Array:
     """Solve for many worlds at once, with an implicit derivative."""
     return lax.custom_linear_solve(
-        lambda x: apply(A, x), b, lambda _, y: _solve_batch(A, y), symmetric=True
+        lambda x: apply(A, x), b, lambda _, y: _solve_columns(A, y), symmetric=True
     )
+
+
+@jax.custom_jvp
+def _solve_forward(A: Array, b: Array) -> Array:
+    """Solve for many worlds at once, where derivatives are taken forward only."""
+    return _solve_columns(A, b)
+
+
+@_solve_forward.defjvp
+def _solve_tangent(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple:
+    """Return x and its tangent, A dx = db - dA x, instead of the derivative of elimination."""
+    (A, b), (dA, db) = primals, tangents
+    x = _solve_forward(A, b)
+    return x, _implicit_solve(A, db - apply(dA, x))
 
 
 def _solve_batch(A: Array, b: Array) -> Array:
     """Solve for many worlds at once, in a GPU kernel or by operations of XLA."""
     form = choose_factorization(len(A), not is_unbatched(b)).form
     return solve_in_kernel(A, b) if form is Factorization.KERNEL else _solve_in_xla(A, b)
+
+
+_solve_columns = custom_vmap(_solve_batch)
+
+
+@_solve_columns.def_vmap
+def _solve_many_columns(size: int, batched: list[bool], A: Array, b: Array) -> tuple[Array, bool]:
+    """Solve for several right-hand sides of each world, such as the directions of a derivative."""
+    if not any(batched):
+        return _solve_batch(A, b), False
+    form = choose_factorization(len(A), not is_unbatched(b[0])).form
+    if batched[0] or form is Factorization.KERNEL or not platform().fuses_calls:
+        axes = tuple(0 if own else None for own in batched)
+        return jax.vmap(_solve_batch, axes)(A, b), True
+    # Factorize each matrix once.
+    columns = jnp.moveaxis(b, 0, 1)
+    x = solve_by_rows(broadcast_to_worlds(A, columns[:, 0]), columns)
+    return jnp.moveaxis(x, 1, 0), True
 
 
 @jax.jit  # `custom_linear_solve` calls it twice: trace once, lower to one function
@@ -134,6 +166,11 @@ _one_at_a_time = custom_vmap(_factorize_and_solve)
 @_one_at_a_time.def_vmap
 def _solve_sequentially(size: int, batched: list[bool], A: Array, b: Array) -> tuple[Array, bool]:
     """Batch library solves in a sequential loop where batched library calls are slow."""
+    if not batched[0]:
+        # One matrix, factorized once: the right-hand sides are more columns.
+        columns = jnp.moveaxis(b, 0, -1)
+        x = _one_at_a_time(A, columns.reshape(len(columns), -1)).reshape(columns.shape)
+        return jnp.moveaxis(x, -1, 0), True
     A, b = (
         x if own else jnp.broadcast_to(x, (size, *x.shape))
         for x, own in zip((A, b), batched, strict=True)

@@ -27,20 +27,21 @@ def solve_by_rows(A: Array, b: Array) -> Array:
 
     Args:
       A: symmetric positive definite `[n, n, W]`.
-      b: right-hand side `[n, W]`.
+      b: right-hand side `[n, W]`, or several, `[n, k, W]`.
 
     Returns:
-      x, `[n, W]`.
+      x, as b.
     """
     n = len(A)
-    # The right-hand side is one more column, so elimination includes forward substitution.
-    system = materialize(jnp.concatenate([A, b[:, None]], axis=1), b)
+    # Right-hand sides are more columns, so elimination includes forward substitution.
+    columns = b.reshape(n, -1, b.shape[-1])
+    system = materialize(jnp.concatenate([A, columns], axis=1), columns[:, 0])
 
     def eliminate(k: Array, system: Array) -> Array:
         """Scale row k by its pivot and subtract it from the rows below."""
         row = lax.dynamic_slice_in_dim(system, k, 1)
         pivot = lax.dynamic_slice_in_dim(row, k, 1, axis=1)
-        row = materialize(row / jnp.where(pivot > 0, pivot, jnp.nan), b)
+        row = materialize(row / jnp.where(pivot > 0, pivot, jnp.nan), columns[:, 0])
 
         def below(i: Array, system: Array) -> Array:
             own = lax.dynamic_slice_in_dim(system, i, 1)
@@ -56,17 +57,17 @@ def solve_by_rows(A: Array, b: Array) -> Array:
     def back(iteration: Array, x: Array) -> Array:
         """Substitute one solved unknown in the rows above."""
         k = n - 1 - iteration
-        known = materialize(lax.dynamic_slice_in_dim(x, k, 1), b)
+        known = materialize(lax.dynamic_slice_in_dim(x, k, 1), columns[:, 0])
 
         def above(i: Array, x: Array) -> Array:
-            entry = lax.dynamic_slice(system, (i, k, 0), (1, 1, x.shape[-1]))[0]
+            entry = lax.dynamic_slice(system, (i, k, 0), (1, 1, x.shape[-1]))
             new = lax.dynamic_slice_in_dim(x, i, 1) - entry * known
             return lax.dynamic_update_slice_in_dim(x, new, i, axis=0)
 
         return lax.fori_loop(0, k, above, x)
 
-    # Back substitution in column n, which holds L^-1 b divided by the pivots.
-    return lax.fori_loop(0, n, back, system[:, n])
+    # Back substitution in the last columns, which hold L^-1 b divided by the pivots.
+    return lax.fori_loop(0, n, back, system[:, n:]).reshape(b.shape)
 
 
 def solve_one_by_rows(A: Array, b: Array) -> Array:

@@ -269,7 +269,7 @@ def _evaluate_call(program: ClosedJaxpr, leaves: Sequence[Array]) -> list[Array]
     """Evaluate the body of a call in kernels of its own."""
 
     def run(params: dict, given: list[Array]) -> list[Array]:
-        return fuse_calls(params["call_jaxpr" if "call_jaxpr" in params else "jaxpr"], given)
+        return fuse_calls(next(params[n] for n in _CALLED if n in params), given)
 
     return _evaluate_single(program, leaves, run)
 
@@ -320,8 +320,10 @@ _SPLIT_PRIMITIVES = {
     "jit": _evaluate_call,
     "pjit": _evaluate_call,
     "custom_jvp_call": _evaluate_call,
+    "custom_vmap_call": _evaluate_call,
     "cond": _evaluate_branch,
 }  # if larger than a kernel, or if none can hold it
+_CALLED = ("call_jaxpr", "call", "jaxpr")  # names of the parameter that holds what is called
 _SEPARATE_EVALUATORS = (_evaluate_call, _evaluate_branch, _evaluate_loop)
 
 
@@ -437,6 +439,9 @@ def _inner_jaxprs(eqn: JaxprEqn) -> Iterator[Jaxpr]:
     if eqn.primitive.name == "physics":  # a nested call (primitive.py)
         call, worlds = eqn.params["call"], eqn.params["worlds"]
         yield call.program([v.aval for v in eqn.invars], worlds).jaxpr
+    if eqn.primitive.name == "custom_linear_solve":  # its product is for derivatives
+        yield eqn.params["jaxprs"].solve.jaxpr
+        return
     # Jaxprs among the parameters: bodies of loops, branches, called functions.
     for value in eqn.params.values():
         for part in value if isinstance(value, tuple | list) else (value,):

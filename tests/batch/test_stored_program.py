@@ -225,7 +225,7 @@ def test_objects_of_jaxsim_are_described_by_their_contents():
 
 
 def test_a_file_of_the_user_may_have_the_name_of_a_package():
-    """What its functions read by name is described all the same."""
+    """Describe what its functions read by name, as for any other file of the user."""
     file = types.ModuleType("signal")
     exec("GAIN = 2.0\ndef scale(x): return GAIN * x", vars(file))
     first = program_key(file.scale, (jnp.ones(2),), "")

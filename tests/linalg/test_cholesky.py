@@ -68,6 +68,32 @@ def test_derivatives_of_many_worlds(n):
         np.testing.assert_allclose(by_matrix[..., k], -2 * np.outer(inverse @ x, x), **ROUNDING)
 
 
+@pytest.mark.parametrize("n", [7, 12, 60])
+@pytest.mark.parametrize("worlds", [1, 5])
+def test_right_hand_sides_that_share_a_matrix(n, worlds):
+    """Directions of a derivative, which JAX batches: their matrix is factorized once."""
+    A, b = system(n, (worlds,))
+    change, slope = np.random.default_rng(2).standard_normal((2, 3, n, worlds))
+
+    @jax.jit
+    def solve(A, b, change, slope):
+        many = jax.vmap(lambda t: solve_spd(A, t))(change)
+        tangents = jax.vmap(lambda t: jax.jvp(lambda b: solve_spd(A, b), (b,), (t,))[1])(change)
+        of_matrix = jax.vmap(
+            lambda t: jax.jvp(lambda s: solve_spd(A + s * jnp.eye(n)[..., None], b), (0.0,), (t,))
+        )(slope[:, 0, 0])
+        return many, tangents, of_matrix
+
+    many, tangents, (x, by_matrix) = solve(A, b, change, slope)
+    for k in range(worlds):
+        inverse = np.linalg.inv(A[..., k])
+        np.testing.assert_allclose(many[..., k], change[..., k] @ inverse, **ROUNDING)
+        np.testing.assert_allclose(tangents[..., k], change[..., k] @ inverse, **ROUNDING)
+        expected = -slope[:, :1, 0] * (inverse @ inverse @ b[:, k])
+        np.testing.assert_allclose(by_matrix[..., k], expected, **ROUNDING)
+        np.testing.assert_allclose(x[0, ..., k], inverse @ b[:, k], **ROUNDING)
+
+
 def test_derivatives_under_vmap():
     """Both modes against central differences, for worlds that are batched by JAX itself."""
     A, b = (np.moveaxis(x, -1, 0) for x in system(6, (4,)))
