@@ -6,6 +6,8 @@
 The Jacobians of jaxsim are exact: one program for all worlds (`jaxsim.derivative.transition`).
 MuJoCo's `mjd_transitionFD` is centered, in double precision, one state after another on one thread.
 Both run alternately for the same states of a motion with constant controls; medians are reported.
+Where the solver stops at its iteration limit they differ: jaxsim has the derivative of the
+converged solution, finite differences that of the last iterate.
 """
 
 import argparse
