@@ -55,7 +55,7 @@ class Fit:
       costs: final cost of each start, (starts,).
       solutions: final point of each start, with its history.
       uncertainty: uncertainty of the unknowns.
-      times: durations of "trace", "compile" and "run" [s].
+      times: durations of "trace", "compile", "load" and "run" [s].
     """
 
     problem: Problem

@@ -1,5 +1,6 @@
 """Programs on disk: what is loaded is what would be compiled, and nothing else is."""
 
+import collections
 import functools
 import os
 import subprocess
@@ -270,6 +271,17 @@ def test_results_of_classes_and_functions_made_by_a_library(folder):
         state = start()
         prepared = prepare_program(update, (state,))
         np.testing.assert_array_equal(prepared.program(state).params["x"], 0.5)
+    assert is_loaded(prepared)
+
+
+def test_results_of_a_class_made_by_a_library(folder):
+    """Its module has no such name, so that another process finds it in the arguments."""
+    for _ in range(2):
+        kind = collections.namedtuple("Made", "x", module="optax")
+        prepared = prepare_program(lambda s: s._replace(x=2 * s.x), (kind(jnp.ones(2)),))
+        result = prepared.program(kind(jnp.ones(2)))
+        assert type(result) is kind
+        np.testing.assert_array_equal(result.x, 2)
     assert is_loaded(prepared)
 
 

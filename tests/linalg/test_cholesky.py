@@ -94,6 +94,15 @@ def test_right_hand_sides_that_share_a_matrix(n, worlds):
         np.testing.assert_allclose(x[0, ..., k], inverse @ b[:, k], **ROUNDING)
 
 
+def test_a_shared_matrix_is_not_batched():
+    """One elimination for all directions, without the scatters of a batched one."""
+    A, b = system(12, (5,))
+    text = jax.jit(jax.vmap(lambda t: solve_spd(A, t))).lower(np.stack([b, b, b])).as_text()
+    assert "tensor<12x15x5x" in text
+    assert "tensor<3x12x13x5x" not in text
+    assert "scatter" not in text
+
+
 def test_derivatives_under_vmap():
     """Both modes against central differences, for worlds that are batched by JAX itself."""
     A, b = (np.moveaxis(x, -1, 0) for x in system(6, (4,)))
