@@ -24,11 +24,11 @@ MARGIN = 1.02  # versions of JAX differ a little in what they make of the same c
 # (collision/driver.py, solver/problem.py), and the line search runs only in worlds that still
 # move (solver/linesearch.py): 3.6 evaluations of the cost instead of 38.6.
 SIZES = {
-    "cartpole": (4668, 7349),
-    "humanoid": (11057, 17635),
-    "pile": (11582, 18364),
-    "quadruped": (8700, 14303),
-    "walker": (6371, 10917),  # pivots, of a body with several slides: body/singular_inertia.py
+    "cartpole": (4676, 7263),
+    "humanoid": (10433, 16196),
+    "pile": (10810, 16850),
+    "quadruped": (8248, 13147),
+    "walker": (6041, 10091),  # pivots, of a body with several slides: body/singular_inertia.py
 }
 # Fusion on a CPU copies cheap values into their users; where it compounds, programs explode. By the
 # version of JAX it is up to 4.1 for each equation.
@@ -76,7 +76,7 @@ ROBOTS = {
 }
 # Equations. Planes that cut runs of corners (convex/polygon_loop.py) cost 1 %; faces with many
 # corners touch 1.7 times as fast (Kinova Gen3).
-ROBOT_SIZES = {"arm": 21051, "hand": 21616, "wheels": 28106, "terrain": 15634}
+ROBOT_SIZES = {"arm": 18158, "hand": 19078, "wheels": 24832, "terrain": 13579}
 
 
 def robot(name: str) -> str:

@@ -24,6 +24,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import dynamic_index_in_dim
 from jaxsim.arrays.linear import HIGHEST_PRECISION
 from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.materialize import materialize
@@ -125,7 +126,7 @@ def _dot_in_loop(a: Array, b: Array) -> Array:
 
     def add(k: Array, total: Array) -> Array:
         """Add the product of two items."""
-        return total + lax.dynamic_index_in_dim(a, k) * lax.dynamic_index_in_dim(b, k)
+        return total + dynamic_index_in_dim(a, k) * dynamic_index_in_dim(b, k)
 
     shape = (1, *np.broadcast_shapes(a.shape[1:], b.shape[1:]))
     zero = jnp.zeros(shape, jnp.result_type(a, b))

@@ -22,6 +22,12 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import (
+    dynamic_index_in_dim,
+    dynamic_slice_in_dim,
+    dynamic_update_slice_in_dim,
+    take,
+)
 from jaxsim.transforms.platform import platform
 from jaxsim.transforms.tuning import tuning
 
@@ -122,11 +128,9 @@ def _scatter_add(y: Array, index: Array, size: int, loops: bool) -> Array:
 
     def add(k: Array, out: Array) -> Array:
         """Add item k to its target."""
-        here = lax.dynamic_index_in_dim(index, k, keepdims=False)
-        item = lax.dynamic_slice_in_dim(y, k, 1)
-        return lax.dynamic_update_slice_in_dim(
-            out, lax.dynamic_slice_in_dim(out, here, 1) + item, here, 0
-        )
+        here = dynamic_index_in_dim(index, k, keepdims=False)
+        item = dynamic_slice_in_dim(y, k, 1)
+        return dynamic_update_slice_in_dim(out, dynamic_slice_in_dim(out, here, 1) + item, here, 0)
 
     return lax.fori_loop(0, len(y), add, out)
 
@@ -134,7 +138,7 @@ def _scatter_add(y: Array, index: Array, size: int, loops: bool) -> Array:
 def _gather(x: Array, index: Array) -> Array:
     """Gather by a traced index."""
     if index.ndim == 1:
-        return x.at[index].get(mode="promise_in_bounds")
+        return take(x, index)
     return jnp.take_along_axis(x, index, axis=0, mode="promise_in_bounds")
 
 
@@ -171,8 +175,8 @@ def _item_by_item(weights: np.ndarray, x: Array) -> Array:
     table = jnp.asarray(weights.T.reshape(n, number, *(1,) * (x.ndim - 1)), x.dtype)
 
     def add(k: Array, out: Array) -> Array:
-        item = lax.dynamic_slice_in_dim(x, k, 1)
-        return out + (item if ones else lax.dynamic_index_in_dim(table, k, keepdims=False) * item)
+        item = dynamic_slice_in_dim(x, k, 1)
+        return out + (item if ones else dynamic_index_in_dim(table, k, keepdims=False) * item)
 
     return lax.fori_loop(0, n, add, jnp.zeros_like(x, shape=(number, *x.shape[1:])))
 

@@ -15,6 +15,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.bilinear import apply, apply_transpose, unrolled_sum, worlds_dot
+from jaxsim.arrays.dynamic import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from jaxsim.arrays.gather import sum_items
 from jaxsim.arrays.linear import HIGHEST_PRECISION
 from jaxsim.arrays.node import node
@@ -67,7 +68,7 @@ def apply_basis(J: Array, x: Array, used: Array | None = None, size: int | None 
     """
 
     def put(out, first, J):
-        return lax.dynamic_update_slice_in_dim(out, _apply_rows(J, x), first, axis=1)
+        return dynamic_update_slice_in_dim(out, _apply_rows(J, x), first, axis=1)
 
     count, length = J.shape[1], size or tuning().contacts_per_chunk
     if used is None or count <= length:
@@ -89,7 +90,7 @@ def basis_responses(J: Array, inverse: Array, used: Array | None = None) -> Arra
 
     def put(out, first, J):
         new = row_responses(_merge_basis_axis(J), inverse).reshape(J.shape)
-        return lax.dynamic_update_slice_in_dim(out, new, first, axis=1)
+        return dynamic_update_slice_in_dim(out, new, first, axis=1)
 
     count, length = J.shape[1], tuning().contacts_per_chunk
     start = jnp.zeros((J.shape[0], count + -count % length, *J.shape[2:]), J.dtype)
@@ -205,12 +206,12 @@ def _pad_contacts(tree: PyTree, axis: int, pad: int) -> PyTree:
 
 def _slice_contacts(tree: PyTree, first: Array, size: int, axis: int) -> PyTree:
     """Slice the contact axis of arrays."""
-    return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, first, size, axis), tree)
+    return jax.tree.map(lambda a: dynamic_slice_in_dim(a, first, size, axis), tree)
 
 
 def one_item(tree: PyTree, k: Array, axis: int) -> PyTree:
     """Return item k of arrays, as arrays with one item."""
-    return jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, k, 1, axis), tree)
+    return jax.tree.map(lambda a: dynamic_slice_in_dim(a, k, 1, axis), tree)
 
 
 def _apply_rows(J: Array, x: Array) -> Array:

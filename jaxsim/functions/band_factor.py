@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import dynamic_slice, dynamic_update_slice
 from jaxsim.enums import MINVAL
 from jaxsim.functions.band import check_stored
 from jaxsim.functions.cholesky import chol_factor, chol_solve
@@ -49,8 +50,8 @@ def chol_factor_band(
         column, below = window[:, 0] / root, side[:, j] / root
         # Schur complement: update the next rows of the band, the dense rows and their corner.
         window = window - column[:, None] * column[None]
-        reach = lax.dynamic_slice(side, (0, j), (ndense, nband)) - below[:, None] * column[None]
-        side = lax.dynamic_update_slice(side, reach, (jnp.zeros_like(j), j))
+        reach = dynamic_slice(side, (0, j), (ndense, nband)) - below[:, None] * column[None]
+        side = dynamic_update_slice(side, reach, (jnp.zeros_like(j), j))
         corner = corner - below[:, None] * below[None]
         window = jnp.zeros_like(window).at[:-1, :-1].set(window[1:, 1:]).at[-1].set(row)
         return (window, side, corner, jnp.minimum(least, pivot)), (column, below)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import dynamic_index_in_dim
 from jaxsim.enums import MINVAL
 
 
@@ -46,7 +47,7 @@ def chol_factor(mat: Array, mindiag: Array | float = MINVAL) -> CholFactor:
 
     def eliminate(state: tuple, j: Array) -> tuple[tuple, Array]:
         A, rank = state
-        column = lax.dynamic_index_in_dim(A, j, axis=1, keepdims=False)
+        column = dynamic_index_in_dim(A, j, axis=1, keepdims=False)
         pivot = column[j]
         small = pivot < mindiag
         pivot = jnp.where(small, jnp.asarray(mindiag, A.dtype), pivot)
@@ -68,13 +69,13 @@ def chol_solve(L: Array, vec: Array) -> Array:
     number = jnp.arange(len(L))
 
     def forward(y: Array, j: Array) -> tuple:
-        column = lax.dynamic_index_in_dim(L, j, axis=1, keepdims=False)
+        column = dynamic_index_in_dim(L, j, axis=1, keepdims=False)
         value = y[j] / column[j]
         y = jnp.where(number > j, y - column * value, jnp.where(number == j, value, y))
         return y, None
 
     def backward(x: Array, j: Array) -> tuple:
-        row = lax.dynamic_index_in_dim(L, j, keepdims=False)
+        row = dynamic_index_in_dim(L, j, keepdims=False)
         value = x[j] / row[j]
         x = jnp.where(number < j, x - row * value, jnp.where(number == j, value, x))
         return x, None
@@ -101,7 +102,7 @@ def chol_update(L: Array, x: Array, flg_plus: bool | Array = True) -> CholFactor
 
     def iterate(state: tuple, j: Array) -> tuple[tuple, Array]:
         x, rank = state
-        column = lax.dynamic_index_in_dim(L, j, axis=1, keepdims=False)
+        column = dynamic_index_in_dim(L, j, axis=1, keepdims=False)
         old = column[j]
         square = old * old + sign * x[j] * x[j]
         small = square < MINVAL

@@ -22,6 +22,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.dynamic import dynamic_update_slice
 from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import chunks, gram
@@ -194,7 +195,7 @@ def _write_blocks(M: Array, blocks: Array, first: np.ndarray) -> Array:
     zeros = (jnp.int32(0),) * (M.ndim - 2)
 
     def put(k: Array, M: Array) -> Array:
-        return lax.dynamic_update_slice(M, blocks[k], (start[k], start[k], *zeros))
+        return dynamic_update_slice(M, blocks[k], (start[k], start[k], *zeros))
 
     placed: Array = lax.fori_loop(0, len(first), put, M)
     return placed

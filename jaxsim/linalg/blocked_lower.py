@@ -42,6 +42,12 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import unrolled_sum
+from jaxsim.arrays.dynamic import (
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+)
 from jaxsim.arrays.gather import gather_static
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import gram, one_item
@@ -263,20 +269,20 @@ def _add_block(out: Array, place: tuple, here: Array, values: Array) -> Array:
     at = *place, *[jnp.zeros_like(place[0])] * (out.ndim - len(place))
     shape = *[1] * len(place), *values.shape
     # Read, add and write the block.
-    old = lax.dynamic_slice(out, at, shape)
+    old = dynamic_slice(out, at, shape)
     # Multiply by 1 or 0: XLA:CPU does not vectorize loops with `select`.
     times = here.astype(out.dtype).reshape(*[1] * (out.ndim - 1), -1)
     new = old + times * values.reshape(shape)
-    return lax.dynamic_update_slice(out, new, at)
+    return dynamic_update_slice(out, new, at)
 
 
 def _add_on_diagonal(step: Array, blocks: Array, start: int) -> Array:
     """Add blocks `[blocks, BLOCK_WIDTH, BLOCK_WIDTH, W]` on the diagonal of a step."""
 
     def add(k: Array, step: Array) -> Array:
-        block = lax.dynamic_slice_in_dim(blocks, start + k, 1)
-        old = lax.dynamic_slice(step, (k, k, 0, 0, 0), (1, 1, *block.shape[1:]))
-        return lax.dynamic_update_slice(step, old + block[None], (k, k, 0, 0, 0))
+        block = dynamic_slice_in_dim(blocks, start + k, 1)
+        old = dynamic_slice(step, (k, k, 0, 0, 0), (1, 1, *block.shape[1:]))
+        return dynamic_update_slice(step, old + block[None], (k, k, 0, 0, 0))
 
     return lax.fori_loop(0, len(step), add, step)
 
@@ -296,10 +302,10 @@ def _factorize_step(step: Array, start: int, done: list[tuple[Array, int]]) -> A
         branches = [partial(_subtract_preceding_panels, number) for number in range(len(step))]
         panel = lax.switch(k, branches, step, panel)
         # Multiply the rows by the inverse of the corner's Cholesky factor.
-        corner = materialize(lax.dynamic_slice_in_dim(panel, k * BLOCK_WIDTH, BLOCK_WIDTH), step[0])
+        corner = materialize(dynamic_slice_in_dim(panel, k * BLOCK_WIDTH, BLOCK_WIDTH), step[0])
         solved = _inverse_of_factor(corner)
         new = unrolled_sum(lambda t: panel[:, t, None] * solved[None, t], BLOCK_WIDTH)
-        return lax.dynamic_update_slice_in_dim(step, new[None], k, axis=0)
+        return dynamic_update_slice_in_dim(step, new[None], k, axis=0)
 
     return lax.fori_loop(0, len(step), factor, step)
 
@@ -311,9 +317,7 @@ def _panel_contributions(done: list[tuple[Array, int]], row: Array, height: int)
     for step, start in done:
         blocks, rows, width, worlds = step.shape
         at = (0, row - start, 0, 0)
-        corner = materialize(
-            lax.dynamic_slice(step, at, (blocks, BLOCK_WIDTH, width, worlds)), step[0]
-        )
+        corner = materialize(dynamic_slice(step, at, (blocks, BLOCK_WIDTH, width, worlds)), step[0])
         left = step[:, rows - height :]
         for j, t in np.ndindex(blocks, width):
             terms.append((left[j], corner[j], t))
@@ -350,14 +354,14 @@ def _back_substitute(step: Array, x: Array) -> Array:
         columns = materialize(_block(step, k, height), x)
         sums = columns[-1] - unrolled_sum(lambda r: columns[r] * x[r][None], height - 1)
         # Solve the triangle of the corner.
-        corner, sums = materialize((lax.dynamic_slice_in_dim(columns, k * width, width), sums), x)
+        corner, sums = materialize((dynamic_slice_in_dim(columns, k * width, width), sums), x)
         out: list = [None] * width
         for t in reversed(range(width)):
             v = sums[t]
             for u in range(t + 1, width):
                 v = v - corner[u, t] * out[u]
             out[t] = v / corner[t, t]
-        return lax.dynamic_update_slice_in_dim(x, jnp.stack(out), k * width, axis=0)
+        return dynamic_update_slice_in_dim(x, jnp.stack(out), k * width, axis=0)
 
     return lax.fori_loop(0, blocks, solve, jnp.concatenate([padding, x]))
 
@@ -378,4 +382,4 @@ def _inverse_of_factor(corner: Array) -> Array:
 def _block(step: Array, k: Array, height: int) -> Array:
     """Return the last rows of a block of columns, `[height, BLOCK_WIDTH, W]`."""
     _, whole, width, worlds = step.shape
-    return lax.dynamic_slice(step, (k, whole - height, 0, 0), (1, height, width, worlds))[0]
+    return dynamic_slice(step, (k, whole - height, 0, 0), (1, height, width, worlds))[0]

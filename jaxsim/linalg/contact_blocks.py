@@ -17,10 +17,10 @@ A contact of trees 0 and 2, of three trees (the later tree is in the first slot)
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import unrolled_sum
+from jaxsim.arrays.dynamic import dynamic_index_in_dim, dynamic_update_index_in_dim, take
 from jaxsim.arrays.gather import column, gather
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import PerContact, gram, values_of
@@ -104,8 +104,8 @@ def scatter_add_contacts(out: Array, values: Array, index: Array, axis: int = 0)
     here = (index >= 0).reshape(-1, *(1,) * (values.ndim - 1))
     values = jnp.where(here, values, 0)
     for value, k in zip(values, jnp.maximum(index, 0), strict=True):
-        old = lax.dynamic_index_in_dim(out, k, axis, keepdims=False)
-        out = lax.dynamic_update_index_in_dim(out, old + value, k, axis)
+        old = dynamic_index_in_dim(out, k, axis, keepdims=False)
+        out = dynamic_update_index_in_dim(out, old + value, k, axis)
     return out
 
 
@@ -137,7 +137,7 @@ def gather_group(table: Array, group: Array) -> Array:
     group = jnp.maximum(group, 0)
     number, k, *worlds = table.shape
     if table.ndim == 2:
-        return table.at[group].get(mode="promise_in_bounds")
+        return take(table, group)
     # Flat indices of the numbers of each group.
     places = group[:, None] * k + column(np.arange(k, dtype=group.dtype), group)[None]
     size = max(worlds[0], group.shape[-1])

@@ -11,10 +11,10 @@ from typing import Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.dynamic import dynamic_slice, dynamic_update_slice
 from jaxsim.arrays.gather import diagonal
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import chunks, gram
@@ -90,7 +90,7 @@ class Dense(MassMatrix):
             for c, i, j in np.ndindex(len(both), len(starts), len(starts)):
                 value = both[c, i * k : (i + 1) * k, j * k : (j + 1) * k]
                 at = starts[i][c], starts[j][c]
-                H = lax.dynamic_update_slice(H, lax.dynamic_slice(H, at, (k, k)) + value, at)
+                H = dynamic_update_slice(H, dynamic_slice(H, at, (k, k)) + value, at)
             return H
 
         n, (own, weight, _) = self.size, between.items

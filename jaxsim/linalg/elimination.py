@@ -16,6 +16,12 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply
+from jaxsim.arrays.dynamic import (
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_slice_in_dim,
+)
 from jaxsim.arrays.gather import column, diagonal
 from jaxsim.arrays.linear import HIGHEST_PRECISION
 from jaxsim.arrays.node import node
@@ -39,17 +45,17 @@ def solve_by_rows(A: Array, b: Array) -> Array:
 
     def eliminate(k: Array, system: Array) -> Array:
         """Scale row k by its pivot and subtract it from the rows below."""
-        row = lax.dynamic_slice_in_dim(system, k, 1)
-        pivot = lax.dynamic_slice_in_dim(row, k, 1, axis=1)
+        row = dynamic_slice_in_dim(system, k, 1)
+        pivot = dynamic_slice_in_dim(row, k, 1, axis=1)
         row = materialize(row / jnp.where(pivot > 0, pivot, jnp.nan), columns[:, 0])
 
         def below(i: Array, system: Array) -> Array:
-            own = lax.dynamic_slice_in_dim(system, i, 1)
-            new = own - lax.dynamic_slice_in_dim(own, k, 1, axis=1) * row
-            return lax.dynamic_update_slice_in_dim(system, new, i, axis=0)
+            own = dynamic_slice_in_dim(system, i, 1)
+            new = own - dynamic_slice_in_dim(own, k, 1, axis=1) * row
+            return dynamic_update_slice_in_dim(system, new, i, axis=0)
 
         # Store the pivot row, then update the rows below it.
-        system = lax.dynamic_update_slice_in_dim(system, row, k, axis=0)
+        system = dynamic_update_slice_in_dim(system, row, k, axis=0)
         return lax.fori_loop(k + 1, n, below, system)
 
     system = lax.fori_loop(0, n, eliminate, system)
@@ -57,12 +63,12 @@ def solve_by_rows(A: Array, b: Array) -> Array:
     def back(iteration: Array, x: Array) -> Array:
         """Substitute one solved unknown in the rows above."""
         k = n - 1 - iteration
-        known = materialize(lax.dynamic_slice_in_dim(x, k, 1), columns[:, 0])
+        known = materialize(dynamic_slice_in_dim(x, k, 1), columns[:, 0])
 
         def above(i: Array, x: Array) -> Array:
-            entry = lax.dynamic_slice(system, (i, k, 0), (1, 1, x.shape[-1]))
-            new = lax.dynamic_slice_in_dim(x, i, 1) - entry * known
-            return lax.dynamic_update_slice_in_dim(x, new, i, axis=0)
+            entry = dynamic_slice(system, (i, k, 0), (1, 1, x.shape[-1]))
+            new = dynamic_slice_in_dim(x, i, 1) - entry * known
+            return dynamic_update_slice_in_dim(x, new, i, axis=0)
 
         return lax.fori_loop(0, k, above, x)
 
@@ -101,7 +107,7 @@ def solve_one_by_rows(A: Array, b: Array) -> Array:
         row = A[k]
         later = jnp.where(index > k, row, 0)
         x = (b[k] - jnp.matmul(later, b, precision=HIGHEST_PRECISION)) / pivot(row, k)
-        return lax.dynamic_update_slice_in_dim(b, x[None], k, 0)
+        return dynamic_update_slice_in_dim(b, x[None], k, 0)
 
     # Eliminate from the first row down, then substitute back from the last row up.
     A, b = lax.fori_loop(0, n - 1, eliminate, (A, b))
@@ -165,11 +171,11 @@ def _gauss_jordan(A: Array, b: Array) -> Array:
         """Scale the pivot row and subtract it from all other rows."""
         A, b = state
         here = column(np.arange(n, dtype=np.int32), b) == row
-        head = lax.dynamic_index_in_dim(A, row, 0)
+        head = dynamic_index_in_dim(A, row, 0)
         # Normalize the pivot row, and eliminate its column from all other rows.
-        scale = 1 / lax.dynamic_index_in_dim(head, row, 1)
-        head, value = scale * head, scale[0] * lax.dynamic_index_in_dim(b, row, 0)
-        factor = lax.dynamic_index_in_dim(A, row, 1)
+        scale = 1 / dynamic_index_in_dim(head, row, 1)
+        head, value = scale * head, scale[0] * dynamic_index_in_dim(b, row, 0)
+        factor = dynamic_index_in_dim(A, row, 1)
         A = jnp.where(here[:, None], head, A - factor * head)
         return (A, jnp.where(here, value, b - factor[:, 0] * value)), None
 

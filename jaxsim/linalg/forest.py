@@ -22,6 +22,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.dynamic import dynamic_slice, dynamic_update_slice
 
 Forest = tuple[int, ...]  # parent of each item, a smaller index; -1: none
 
@@ -64,8 +65,8 @@ def _sums(x: Array, *, forest: Forest, down: bool) -> Array:
     def add(iteration: Array, x: Array) -> Array:
         # Add the source row to the target row.
         here, there = (target[iteration], first), (source[iteration], first)
-        added = lax.dynamic_slice(x, here, row) + lax.dynamic_slice(x, there, row)
-        return lax.dynamic_update_slice(x, added, here)
+        added = dynamic_slice(x, here, row) + dynamic_slice(x, there, row)
+        return dynamic_update_slice(x, added, here)
 
     sums: Array = lax.fori_loop(0, len(child), add, x)
     return sums

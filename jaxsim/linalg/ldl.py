@@ -11,6 +11,11 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import (
+    dynamic_index_in_dim,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+)
 from jaxsim.arrays.gather import column, diagonal
 from jaxsim.enums import MINVAL
 
@@ -27,13 +32,13 @@ def ltdl(A: Array) -> tuple[Array, Array]:
 
     def eliminate(A: Array, k: Array) -> tuple[Array, None]:
         """Eliminate row k: subtract its outer product from the rows above."""
-        row = lax.dynamic_index_in_dim(A, k, keepdims=False)
-        pivot = jnp.maximum(lax.dynamic_slice_in_dim(row, k, 1), MINVAL)
+        row = dynamic_index_in_dim(A, k, keepdims=False)
+        pivot = jnp.maximum(dynamic_slice_in_dim(row, k, 1), MINVAL)
         left = jnp.where(number < k, row, 0) / pivot
         A = A - left[:, None] * (left * pivot)[None]
         # Store the finished row: L on the left of the diagonal, D on it.
         row = jnp.where(number == k, pivot, left)
-        return lax.dynamic_update_index_in_dim(A, row, k, 0), None
+        return dynamic_update_index_in_dim(A, row, k, 0), None
 
     A, _ = lax.scan(eliminate, A, jnp.arange(n), reverse=True)
     D = diagonal(A)
@@ -48,8 +53,8 @@ def solve_transposed(L: Array, b: Array) -> Array:
     number = column(np.arange(n), b)
 
     def substitute(x: Array, k: Array) -> tuple[Array, None]:
-        row = lax.dynamic_index_in_dim(L, k, keepdims=False)
-        value = lax.dynamic_slice_in_dim(x, k, 1)
+        row = dynamic_index_in_dim(L, k, keepdims=False)
+        value = dynamic_slice_in_dim(x, k, 1)
         return x - jnp.where(number < k, row, 0) * value, None
 
     return lax.scan(substitute, b, jnp.arange(n), reverse=True)[0] if n else b

@@ -39,6 +39,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import unrolled_sum
+from jaxsim.arrays.dynamic import dynamic_slice, dynamic_update_slice
 from jaxsim.arrays.gather import gather_static
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import chunks, gram
@@ -119,13 +120,13 @@ class Skyline(Symmetric):
                     for j in range(i + 1):  # the upper triangle
                         value = both[c, i * k : (i + 1) * k, j * k : (j + 1) * k]
                         at = starts[i][c], starts[j][c]
-                        value = lax.dynamic_slice(H, at, (k, k)) + value
-                        H = lax.dynamic_update_slice(H, value, at)
+                        value = dynamic_slice(H, at, (k, k)) + value
+                        H = dynamic_update_slice(H, value, at)
                 # Extend the profile of the earlier group to the end of the later one.
                 if len(starts) > 1:
                     first = (starts[1][c],)
-                    longer = jnp.maximum(lax.dynamic_slice(last, first, (k,)), reach[c])
-                    last = lax.dynamic_update_slice(last, longer, first)
+                    longer = jnp.maximum(dynamic_slice(last, first, (k,)), reach[c])
+                    last = dynamic_update_slice(last, longer, first)
             return H, last
 
         # Pad for a last group that is smaller than the largest.
@@ -171,16 +172,16 @@ def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
         A, b, last = state
         p = jnp.int32(iteration * _PIVOTS_PER_STEP)
         # The pivot rows reach to the last column of any of them.
-        end = jnp.max(lax.dynamic_slice(last, (p,), (_PIVOTS_PER_STEP,)))
+        end = jnp.max(dynamic_slice(last, (p,), (_PIVOTS_PER_STEP,)))
         A, b, rows, inverse = _eliminate_pivot_rows(A, b, p, end, n)
-        of_p = lax.dynamic_slice(b, (p,), (_PIVOTS_PER_STEP,))
+        of_p = dynamic_slice(b, (p,), (_PIVOTS_PER_STEP,))
 
         def update_rows(iteration: Array, state: tuple) -> tuple:
             """Subtract the pivot rows from `height` rows, as far as they have entries there."""
             A, b, last = state
             i = p + _PIVOTS_PER_STEP + iteration * height
             # Multipliers L' of these rows; rows with none but zeros have nothing to subtract.
-            factor = inverse[:, None] * lax.dynamic_slice(
+            factor = inverse[:, None] * dynamic_slice(
                 rows, (_FIRST_COLUMN, i), (_PIVOTS_PER_STEP, height)
             )
             some = (factor != 0).any(axis=0)
@@ -193,18 +194,18 @@ def _eliminate(A: Array, b: Array, last: Array) -> tuple[Array, Array, Array]:
                 change = unrolled_sum(
                     lambda k: factor[k][:, None] * whole[k][None], _PIVOTS_PER_STEP
                 )
-                return lax.dynamic_update_slice(A, _slice_tile(A, i, at, height) - change, (i, at))
+                return dynamic_update_slice(A, _slice_tile(A, i, at, height) - change, (i, at))
 
             A = lax.fori_loop(_FIRST_COLUMN, _num_tiles(i, end_of_i), update_tile, A)
             share = unrolled_sum(lambda k: factor[k] * of_p[k], _PIVOTS_PER_STEP)
-            b = lax.dynamic_update_slice(b, lax.dynamic_slice(b, (i,), (height,)) - share, (i,))
+            b = dynamic_update_slice(b, dynamic_slice(b, (i,), (height,)) - share, (i,))
             # Fill-in: rows with a nonzero multiplier extend to the end of the pivot rows.
-            longer = lax.dynamic_slice(last, (i,), (height,))
+            longer = dynamic_slice(last, (i,), (height,))
             longer = jnp.where(some, jnp.maximum(longer, end), longer)
-            return A, b, lax.dynamic_update_slice(last, longer, (i,))
+            return A, b, dynamic_update_slice(last, longer, (i,))
 
         # All pivot rows now reach to `end`, and so do the rows from which they are subtracted.
-        last = lax.dynamic_update_slice(last, jnp.full(_PIVOTS_PER_STEP, end), (p,))
+        last = dynamic_update_slice(last, jnp.full(_PIVOTS_PER_STEP, end), (p,))
         iterations = jnp.maximum(end - p - _PIVOTS_PER_STEP + height, 0) // height
         return lax.fori_loop(_FIRST_COLUMN, iterations, update_rows, (A, b, last))
 
@@ -231,8 +232,8 @@ def _eliminate_pivot_rows(
         k = jnp.int32(k)
         one = jnp.where(p + k < n, 1 / X[k, k], 0)
         factor = jnp.where(order > k, X[k, :_PIVOTS_PER_STEP] * one, 0)
-        factors = lax.dynamic_update_slice(factors, factor[None], (k, _FIRST_COLUMN))
-        inverse = lax.dynamic_update_slice(inverse, one[None], (k,))
+        factors = dynamic_update_slice(factors, factor[None], (k, _FIRST_COLUMN))
+        inverse = dynamic_update_slice(inverse, one[None], (k,))
         return X - factor[:, None] * X[k][None], y - factor * y[k], factors, inverse
 
     def reapply(k: Array, X: Array) -> Array:
@@ -242,8 +243,8 @@ def _eliminate_pivot_rows(
     def store_tile(state: tuple, X: Array, at: Array) -> tuple:
         """Store a tile in A and in the separate pivot rows."""
         A, rows = state
-        A = lax.dynamic_update_slice(A, X, (p, at))
-        return A, lax.dynamic_update_slice(rows, X, (_FIRST_COLUMN, at))
+        A = dynamic_update_slice(A, X, (p, at))
+        return A, dynamic_update_slice(rows, X, (_FIRST_COLUMN, at))
 
     def eliminate_tile(iteration: Array, state: tuple) -> tuple:
         """Eliminate within one of the tiles to the right, with the recorded multipliers."""
@@ -260,14 +261,14 @@ def _eliminate_pivot_rows(
     none = jnp.zeros((_PIVOTS_PER_STEP, _PIVOTS_PER_STEP), A.dtype)
     given = (
         _slice_tile(A, p, p, _PIVOTS_PER_STEP),
-        lax.dynamic_slice(b, (p,), (_PIVOTS_PER_STEP,)),
+        dynamic_slice(b, (p,), (_PIVOTS_PER_STEP,)),
         none,
         none[0],
     )
     X, y, factors, inverse = lax.fori_loop(0, _PIVOTS_PER_STEP, eliminate_row, given)
     state = store_tile((A, jnp.zeros((_PIVOTS_PER_STEP, A.shape[1]), A.dtype)), X, p)
     A, rows = lax.fori_loop(np.int32(1), _num_tiles(p, end), eliminate_tile, state)
-    return A, lax.dynamic_update_slice(b, y, (p,)), rows, inverse
+    return A, dynamic_update_slice(b, y, (p,)), rows, inverse
 
 
 def _back_substitute(A: Array, b: Array, last: Array, inverse: Array) -> Array:
@@ -280,12 +281,12 @@ def _back_substitute(A: Array, b: Array, last: Array, inverse: Array) -> Array:
 
         def sum_tile(iteration: Array, total: Array) -> Array:
             at = p + iteration * width  # starts at x[p], which is still zero
-            return total + _slice_tile(A, p, at)[0] * lax.dynamic_slice(x, (at,), (width,))
+            return total + _slice_tile(A, p, at)[0] * dynamic_slice(x, (at,), (width,))
 
         later = lax.fori_loop(
             _FIRST_COLUMN, _num_tiles(p, last[p]), sum_tile, jnp.zeros((width,), b.dtype)
         )
-        return lax.dynamic_update_slice(x, ((b[p] - later.sum()) * inverse[p])[None], (p,))
+        return dynamic_update_slice(x, ((b[p] - later.sum()) * inverse[p])[None], (p,))
 
     x: Array = lax.fori_loop(0, n, row, jnp.zeros((n + width,), b.dtype))
     return x[:n]
@@ -300,4 +301,4 @@ def _num_tiles(first: Array, last: Array) -> Array:
 def _slice_tile(A: Array, row: Array | np.int32, column: Array, rows: int = 1) -> Array:
     """Return a tile of some rows."""
     _, width = tuning().skyline_tile
-    return lax.dynamic_slice(A, (row, column), (rows, width))
+    return dynamic_slice(A, (row, column), (rows, width))

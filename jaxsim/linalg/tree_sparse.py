@@ -32,6 +32,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import dynamic_slice, dynamic_update_slice
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.node import node
 from jaxsim.cache import bounded_cache
@@ -187,7 +188,7 @@ def _products_in_loop(f: tuple, x: tuple, pairs: AncestorPairs) -> Array:
             _slice_row(right, col[iteration], whole),
         )
         parts = jnp.split(materialize(one * other, like), len(f), axis=1)
-        return lax.dynamic_update_slice(out, sum(parts), (row[iteration], address[iteration]))
+        return dynamic_update_slice(out, sum(parts), (row[iteration], address[iteration]))
 
     none = jnp.zeros((len(left), pairs.width * size), left.dtype)
     entries = lax.fori_loop(0, len(pairs.item), entry, none)
@@ -207,11 +208,11 @@ def _times_in_loop(entries: Array, x: Array, pairs: AncestorPairs) -> Array:
         value = _slice_row(entries, i, (1, size), address[iteration])
         # The entry acts on the item, then on its ancestor.
         of_item = _slice_row(out, i, (1, size)) + value * _slice_row(given, j, (1, size))
-        out = lax.dynamic_update_slice(out, of_item, (i, _FIRST_COLUMN))
+        out = dynamic_update_slice(out, of_item, (i, _FIRST_COLUMN))
         of_other = _slice_row(out, j, (1, size)) + below[iteration] * value * _slice_row(
             given, i, (1, size)
         )
-        return lax.dynamic_update_slice(out, of_other, (j, _FIRST_COLUMN))
+        return dynamic_update_slice(out, of_other, (j, _FIRST_COLUMN))
 
     none = jnp.zeros((n, size), x.dtype)
     return lax.fori_loop(0, len(pairs.item), add, none).reshape(x.shape)
@@ -258,7 +259,7 @@ def _eliminate_rows(rows: Array, pairs: AncestorPairs, size: int, like: Array) -
         )
         every = materialize(jnp.concatenate([materialize(factor, like)] * repeats, axis=1), like)
         left = _slice_row(rows, i, whole) - every * _slice_row(rows, k, whole)
-        return lax.dynamic_update_slice(rows, left, (i, _FIRST_COLUMN))
+        return dynamic_update_slice(rows, left, (i, _FIRST_COLUMN))
 
     return lax.fori_loop(0, len(above), subtract, rows)
 
@@ -276,7 +277,7 @@ def _forward_substitute(rows: Array, pairs: AncestorPairs, size: int) -> Array:
         share = _slice_row(rows, k, (1, size), address[iteration]) * _slice_row(
             x, of[iteration], (1, size)
         )
-        return lax.dynamic_update_slice(x, _slice_row(x, k, (1, size)) - share, (k, _FIRST_COLUMN))
+        return dynamic_update_slice(x, _slice_row(x, k, (1, size)) - share, (k, _FIRST_COLUMN))
 
     return lax.fori_loop(0, len(above), subtract, rows[:, -size:])
 
@@ -285,4 +286,4 @@ def _slice_row(
     rows: Array, row: Array, shape: tuple, start: Array | np.int32 = _FIRST_COLUMN
 ) -> Array:
     """Return a slice of the rows."""
-    return lax.dynamic_slice(rows, (row, start), shape)
+    return dynamic_slice(rows, (row, start), shape)

@@ -27,6 +27,12 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.dynamic import (
+    dynamic_index_in_dim,
+    dynamic_slice_in_dim,
+    dynamic_update_slice_in_dim,
+    take_clipped,
+)
 from jaxsim.math import Components
 from jaxsim.transforms.materialize import materialize_result, zeros_from_shapes
 from jaxsim.transforms.platform import platform
@@ -70,11 +76,13 @@ def evaluate_active_lanes(
     def process_chunk(state: tuple[Array, list]) -> tuple[Array, list]:
         """Compute one chunk: gather its lanes, evaluate, scatter the results."""
         start, results = state
-        index = lax.dynamic_slice_in_dim(order, start, size)
-        some = [x.at[:, index].get(mode="clip") for x in given]
+        index = dynamic_slice_in_dim(order, start, size)
+        some = [take_clipped(x, ..., index) for x in given]
         found, _ = pack_tables(function(unpack_tables(some, form)))
         put = zip(results, found, strict=True)
-        return start + size, [r.at[:, index].set(f, mode="drop") for r, f in put]
+        return start + size, [
+            r.at[:, index].set(f, mode="drop", wrap_negative_indices=False) for r, f in put
+        ]
 
     def has_active_lanes(state: tuple[Array, list]) -> Array:
         """Return whether active lanes are left."""
@@ -82,6 +90,21 @@ def evaluate_active_lanes(
 
     _, results = lax.while_loop(has_active_lanes, process_chunk, (jnp.int32(0), results))
     return unpack_tables(results, form_of_results)
+
+
+def evaluate_part(function: Callable[[Any], PyTree], needed: Array, lanes: Any, size: int) -> Any:
+    """Evaluate a part of a function of compacted lanes.
+
+    In kernels of a CPU the part gets a loop over its own active lanes: compile time grows faster
+    than a kernel, so several loops compile faster than one that holds all parts. Elsewhere the
+    lanes are compacted already, and the part is evaluated on all of them.
+
+    Args:
+      function, needed, lanes, size: as of `evaluate_active_lanes`.
+    """
+    if not platform().fuses_calls:
+        return function(lanes)
+    return evaluate_active_lanes(function, needed, lanes, size)
 
 
 def _evaluate_in_kernel(
@@ -101,13 +124,13 @@ def _evaluate_in_kernel(
     def process_chunk(state: tuple[Array, PyTree]) -> tuple[Array, PyTree]:
         """Compute one chunk: gather its lanes, evaluate, write the results in slot order."""
         start, slots = state
-        index = lax.dynamic_slice_in_dim(order, start, size)
-        some = jax.tree.map(lambda x: x.at[..., index].get(mode="clip"), lanes)
+        index = dynamic_slice_in_dim(order, start, size)
+        some = jax.tree.map(lambda x: take_clipped(x, ..., index), lanes)
         # Evaluated as a branch of its own (materialize.py), else every write would recompute it.
         found = materialize_result(function, some)
 
         def write(slots: Array, value: Array) -> Array:
-            return lax.dynamic_update_slice_in_dim(slots, value, start, axis=slots.ndim - 1)
+            return dynamic_update_slice_in_dim(slots, value, start, axis=slots.ndim - 1)
 
         return start + size, jax.tree.map(write, slots, found)
 
@@ -117,11 +140,11 @@ def _evaluate_in_kernel(
 
     def put(k: Array, results: PyTree) -> PyTree:
         """Write one slot to its lane."""
-        at = lax.dynamic_index_in_dim(order, k, keepdims=False)
+        at = dynamic_index_in_dim(order, k, keepdims=False)
 
         def write(result: Array, value: Array) -> Array:
-            lane = lax.dynamic_slice_in_dim(value, k, 1, axis=-1)
-            return lax.dynamic_update_slice_in_dim(result, lane, at, axis=result.ndim - 1)
+            lane = dynamic_slice_in_dim(value, k, 1, axis=-1)
+            return dynamic_update_slice_in_dim(result, lane, at, axis=result.ndim - 1)
 
         return jax.tree.map(write, results, slots)
 
@@ -162,8 +185,8 @@ def evaluate_used_slots(
         """Evaluate and write one chunk; the last one overlaps the one before it."""
         begin, results = state
         start = jnp.minimum(begin, n - size)
-        some = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, size), slots)
-        write = functools.partial(lax.dynamic_update_slice_in_dim, start_index=start, axis=axis)
+        some = jax.tree.map(lambda x: dynamic_slice_in_dim(x, start, size), slots)
+        write = functools.partial(dynamic_update_slice_in_dim, start_index=start, axis=axis)
         return begin + size, jax.tree.map(write, results, evaluate(some))
 
     def has_used_slots(state: tuple[Array, PyTree]) -> Array:
@@ -186,8 +209,8 @@ def _active_lane_order(needed: Array, size: int) -> tuple[Array, Array]:
         # Lane by lane: lanes that are not active are overwritten by the next one.
         def offer(lane: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
             count, order = state
-            order = lax.dynamic_update_slice_in_dim(order, lane[None], count, axis=0)
-            here = lax.dynamic_index_in_dim(needed, lane, keepdims=False)
+            order = dynamic_update_slice_in_dim(order, lane[None], count, axis=0)
+            here = dynamic_index_in_dim(needed, lane, keepdims=False)
             return count + here.astype(jnp.int32), order
 
         start = jnp.int32(0), jnp.zeros(padded + 1, jnp.int32)
@@ -197,7 +220,9 @@ def _active_lane_order(needed: Array, size: int) -> tuple[Array, Array]:
     # Slot of each active lane, by a prefix sum.
     slot = jnp.cumsum(needed.astype(jnp.int32), dtype=jnp.int32) - 1
     order = jnp.full(padded, n, jnp.int32)
-    order = order.at[jnp.where(needed, slot, padded)].set(every, mode="drop")
+    order = order.at[jnp.where(needed, slot, padded)].set(
+        every, mode="drop", wrap_negative_indices=False
+    )
     return order, slot[-1] + 1
 
 

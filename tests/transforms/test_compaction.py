@@ -7,7 +7,7 @@ import pytest
 
 import jaxsim
 from jaxsim.transforms import tuning
-from jaxsim.transforms.compaction import evaluate_active_lanes, evaluate_used_slots
+from jaxsim.transforms.compaction import evaluate_active_lanes, evaluate_part, evaluate_used_slots
 from jaxsim.transforms.cpu_fusion import fuse_calls
 
 pytestmark = pytest.mark.kernels
@@ -106,3 +106,18 @@ def test_chunks_up_to_the_last_used_slot_are_evaluated(size, axis):
         done = np.arange(11)[:, None] < min(-(-used // chunk) * chunk, 11)
         expected = jax.tree.map(lambda a, done=done: np.where(done, a, 0), every)
         jax.tree.map(np.testing.assert_array_equal, run(slots, jnp.int32(used)), expected)
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda"])
+def test_a_part_of_a_search_compacts_its_lanes_in_kernels_only(name, lanes):
+    """It evaluates all lanes where they are compacted before; active ones have equal results."""
+    needed = np.arange(LANES) % 3 == 0
+    with jaxsim.for_platform(name, kernels=False):
+        run = jax.jit(lambda needed, lanes: evaluate_part(work, needed, lanes, 5))
+        found, program = run(needed, lanes), run.trace(needed, lanes).jaxpr
+    every = work(jax.tree.map(jnp.asarray, lanes))
+    jax.tree.map(
+        lambda a, b: np.testing.assert_array_equal(a[..., needed], b[..., needed]), found, every
+    )
+    # On a GPU the only loop is that of the function.
+    assert (str(program).count("while[") > 1) == (name == "cpu")

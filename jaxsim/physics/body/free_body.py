@@ -7,6 +7,7 @@ entry of the mass matrix with the rest: its six dofs are a small system of their
 import numpy as np
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import take
 from jaxsim.enums import JointType
 from jaxsim.model.structure import Structure, cache_by_structure
 from jaxsim.physics.topology import descendants, joints_of
@@ -24,4 +25,4 @@ def free_body_dofs(s: Structure) -> np.ndarray:
 
 def free_body_blocks(matrix: Array, dofs: np.ndarray) -> Array:
     """Gather the blocks `[6, 6, k, *W]` of a matrix `[nv, nv, *W]`, one per column of `dofs`."""
-    return matrix.at[dofs[:, None], dofs[None]].get(mode="promise_in_bounds")
+    return take(matrix, dofs[:, None], dofs[None])

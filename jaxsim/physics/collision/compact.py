@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import dynamic_index_in_dim, dynamic_slice_in_dim, dynamic_update_slice
 from jaxsim.arrays.gather import column, gather, gather_static
 from jaxsim.transforms.platform import platform
 from jaxsim.transforms.tuning import tuning
@@ -124,11 +125,11 @@ def _sort_used_slots(index: Array, rank: Array, place: np.ndarray, most: Array) 
     """Sort by counting in a loop over the first `most` slots, the most that any world uses."""
 
     def count(k: Array, to: Array) -> Array:
-        one = lax.dynamic_slice_in_dim(rank, k, 1)
+        one = dynamic_slice_in_dim(rank, k, 1)
         return to + ((one < rank) | ((one == rank) & (k < place))).astype(jnp.int32)
 
     def put(k: Array, found: Array) -> Array:
-        one, at = (lax.dynamic_slice_in_dim(a, k, 1) for a in (index, to))
+        one, at = (dynamic_slice_in_dim(a, k, 1) for a in (index, to))
         return jnp.where(at == place, one, found)
 
     to = lax.fori_loop(0, most, count, jnp.zeros_like(rank))
@@ -167,16 +168,16 @@ def _compact_sequentially(mask: Array, order: np.ndarray | None, size: int) -> t
     def offer(place: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         """Append one item in the worlds where it is true."""
         item = place.astype(jnp.int32) if items is None else items[place]
-        here = lax.dynamic_index_in_dim(mask, item, keepdims=False)
+        here = dynamic_index_in_dim(mask, item, keepdims=False)
 
         def append(world: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
             """Write the item behind those of a world; the next one overwrites a false one."""
             counts, found = state
             count = counts[world]
             # Items beyond the capacity overwrite the spare slot behind it.
-            found = lax.dynamic_update_slice(found, item[None, None], (count, world))
+            found = dynamic_update_slice(found, item[None, None], (count, world))
             count = count + here[world].astype(jnp.int32)
-            return lax.dynamic_update_slice(counts, count[None], (world,)), found
+            return dynamic_update_slice(counts, count[None], (world,)), found
 
         number = jnp.where(jnp.any(here), jnp.int32(worlds), jnp.int32(0))
         return lax.fori_loop(jnp.int32(0), number, append, state)
@@ -199,7 +200,7 @@ def _compact_by_scan(mask: Array, order: np.ndarray | None, size: int) -> tuple[
 
     def offer(state, item):
         count, found = state
-        here = lax.dynamic_slice_in_dim(mask, item, 1)
+        here = dynamic_slice_in_dim(mask, item, 1)
         found = jnp.where(here & (place == count), item, found)
         return (count + here.astype(jnp.int32), found), None
 

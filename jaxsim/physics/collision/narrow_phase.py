@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import take
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.model.contact import NO_CONTACT_DISTANCE
 from jaxsim.physics.collision.candidates.broadphase import may_collide
@@ -168,7 +169,7 @@ def _collide_near_pairs(
         def place(ids: Array) -> PlacedGeoms:
             """Gather the geoms of pairs; worlds may share an array."""
             tables = jax.tree.map(lambda a: a.reshape(len(a), -1), geoms)
-            return jax.tree.map(lambda a: a[ids, world if a.shape[1] > 1 else 0], tables)
+            return jax.tree.map(lambda a: take(a, ids, world if a.shape[1] > 1 else 0), tables)
 
         return collide(place(one), place(other), assets, reach)
 

@@ -10,10 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import apply, apply_transpose
+from jaxsim.arrays.dynamic import dynamic_update_slice_in_dim
 from jaxsim.arrays.gather import column, gather_static, sum_groups
 from jaxsim.arrays.linear import group_table
 from jaxsim.arrays.node import node
@@ -178,5 +178,5 @@ class BasisJacobian:
 
     def with_contacts(self, new: Any, first: Array) -> "BasisJacobian":
         """Replace the rows of the contacts from index `first` on."""
-        basis = lax.dynamic_update_slice_in_dim(self.basis, new.basis, first, axis=1)
+        basis = dynamic_update_slice_in_dim(self.basis, new.basis, first, axis=1)
         return replace(self, basis=basis)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.dynamic import take_clipped
 from jaxsim.math import Vec
 
 NO_HIT = jnp.inf  # distance of a ray without a hit
@@ -67,7 +68,7 @@ def gather_by_world(table: PyTree, index: Array, world: Array) -> PyTree:
 
     def one(a: Array) -> Array:
         if a.ndim == 2 and a.shape[1] > 1:
-            return a.at[index, world].get(mode="clip")
-        return a.reshape(-1).at[index].get(mode="clip")
+            return take_clipped(a, index, world)
+        return take_clipped(a.reshape(-1), index)
 
     return jax.tree.map(one, table)

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import take
 from jaxsim.arrays.node import node
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, concat
@@ -97,7 +98,7 @@ def refit_trees(plan: RayPlan, vertex: Vec) -> Trees:
 def _boxes(vertex: Vec, corner: tuple[Array, ...], pairs: tuple[int, ...]) -> tuple[Vec, Vec]:
     """Compute the corners of the boxes of all nodes, bottom up."""
     # Corners of all leaf triangles.
-    a, b, c = (vertex.map(lambda x: x.at[k].get(mode="promise_in_bounds")) for k in corner)  # noqa: B023
+    a, b, c = (vertex.map(lambda x: take(x, k)) for k in corner)  # noqa: B023
 
     def extremes(choose: Callable) -> Vec:
         here = jax.tree.map(choose, jax.tree.map(choose, a, b), c)

@@ -18,6 +18,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.dynamic import dynamic_index_in_dim, dynamic_slice_in_dim
 from jaxsim.arrays.gather import column, sum_items
 from jaxsim.physics.collision.contact_list import gather_world_items
 from jaxsim.physics.solver.dual.build import dual_items, item_row_forces, warm_forces
@@ -156,7 +157,7 @@ def _visit_all(
     def visit(iteration: Array, carry: tuple) -> tuple:
         x, force, gain = carry
         # Gather the item of each world, minimize over its force, scatter it back.
-        at = lax.dynamic_slice_in_dim(order.items, iteration, 1)
+        at = dynamic_slice_in_dim(order.items, iteration, 1)
         one, f = _gather_item((of, force), at)
         here = (iteration < order.used) & gather_by_island(active, one.island[None])
         x, new, gained = one.visit(x, f, here[0])
@@ -174,7 +175,7 @@ def _gather_item(tree: PyTree, at: Array) -> PyTree:
     """Gather the item at an index `[1, *W]` of each world's own."""
     # One world: a dynamic index. A batch: a gather with one index per world.
     if at.ndim == 1:
-        return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, at[0], keepdims=False), tree)
+        return jax.tree.map(lambda a: dynamic_index_in_dim(a, at[0], keepdims=False), tree)
     return jax.tree.map(lambda a: a[0], gather_world_items(tree, at))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.dynamic import dynamic_index_in_dim, dynamic_update_index_in_dim
 from jaxsim.arrays.gather import gather_static
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec
@@ -68,7 +69,7 @@ def _test_one_by_one(
     slack = 1 + 16 * float(jnp.finfo(reach.dtype).eps)  # rounding must not reject pairs that touch
 
     def row(x: PyTree, k: Array) -> PyTree:
-        return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, k, keepdims=False), x)
+        return jax.tree.map(lambda a: dynamic_index_in_dim(a, k, keepdims=False), x)
 
     def test(k: Array, passed: Array) -> Array:
         """Test one pair in all worlds."""
@@ -77,7 +78,7 @@ def _test_one_by_one(
         offset, far = b.pos - a.pos, radius1 + radius2 + limit
         near = (offset.dot(offset) <= slack * far * far) & (far >= 0)
         near = lax.cond(jnp.any(near), lambda: near & _may_overlap(kind, a, b, limit), lambda: near)
-        return lax.dynamic_update_index_in_dim(passed, near, k, 0)
+        return dynamic_update_index_in_dim(passed, near, k, 0)
 
     worlds = jnp.broadcast_shapes(reach.shape[1:], first.pos.x.shape[1:], second.pos.x.shape[1:])
     none = jnp.zeros((len(geom1), *worlds), bool)

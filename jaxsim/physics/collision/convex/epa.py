@@ -23,6 +23,7 @@ from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
 from jaxsim.arrays.bit_set import BitSet, bit_set, count_members, is_empty, pop_first
+from jaxsim.arrays.dynamic import dynamic_index_in_dim, dynamic_update_index_in_dim
 from jaxsim.arrays.gather import running_sum
 from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.physics.collision.convex.difference import Corner, Difference, same_features
@@ -297,24 +298,24 @@ def _grow_one(p: _Polytope, new: Corner, seen: Array, grows: Array) -> tuple[_Po
     at = jnp.minimum(p.vertices[0], _MAX_VERTICES - 1)
 
     def write(a: Array, value: Array) -> Array:
-        old = lax.dynamic_index_in_dim(a, at, keepdims=False)
-        return lax.dynamic_update_index_in_dim(a, jnp.where(grows, value, old), at, 0)
+        old = dynamic_index_in_dim(a, at, keepdims=False)
+        return dynamic_update_index_in_dim(a, jnp.where(grows, value, old), at, 0)
 
     vertex = jax.tree.map(write, p.vertex, new)
 
     def point(k: Array) -> Vec:
-        return vertex.y.map(lambda a: lax.dynamic_index_in_dim(a, k, keepdims=False))
+        return vertex.y.map(lambda a: dynamic_index_in_dim(a, k, keepdims=False))
 
     def add_face(state: tuple) -> tuple:
         """Close the first open edge of the hole by a face in the first free slot."""
         edges, slots, face, normals, distance = state
         (start, edges), (slot, slots) = pop_first(edges), pop_first(slots)
-        end = lax.dynamic_index_in_dim(follow, start, keepdims=False)[0]
+        end = dynamic_index_in_dim(follow, start, keepdims=False)[0]
         normal, away = _plane(point(start), point(end), new.y)
 
         def put(a: Array, value: Array) -> Array:
             row = jnp.broadcast_to(value, (1,)).astype(a.dtype)
-            return lax.dynamic_update_index_in_dim(a, row, slot, 0)
+            return dynamic_update_index_in_dim(a, row, slot, 0)
 
         face = tuple(put(a, k) for a, k in zip(face, (start, end, at), strict=True))
         return edges, slots, face, jax.tree.map(put, normals, normal), put(distance, away)
@@ -372,7 +373,7 @@ def _directed_edges_of_one(
         """Add the three edges of the first face of the set, and remove the face from the set."""
         left, out, into, ends = state
         slot, left = pop_first(left)
-        corner = [lax.dynamic_index_in_dim(f, slot)[0, 0] for f in face]
+        corner = [dynamic_index_in_dim(f, slot)[0, 0] for f in face]
         bit = [jnp.uint32(1) << c.astype(jnp.uint32) for c in corner]
         for j in range(3):
             out = _or_word(out, corner[j], bit[(j + 1) % 3])
@@ -398,11 +399,11 @@ def _horizon_of_one(
         """Find where the edge of the horizon leads from one vertex."""
         left, follow, rim, single = state
         vertex, left = pop_first(left)
-        once, back = (lax.dynamic_index_in_dim(a, vertex, keepdims=False)[0] for a in (out, into))
+        once, back = (dynamic_index_in_dim(a, vertex, keepdims=False)[0] for a in (out, into))
         once = once & ~back
         many = lax.population_count(once)
         next_ = (31 - lax.clz(once)).astype(jnp.int32)
-        follow = lax.dynamic_update_index_in_dim(follow, next_[None], vertex, 0)
+        follow = dynamic_update_index_in_dim(follow, next_[None], vertex, 0)
         bit = jnp.uint32(1) << vertex.astype(jnp.uint32)
         return left, follow, jnp.where(many == 1, rim | bit, rim), single & (many <= 1)
 
@@ -415,7 +416,7 @@ def _horizon_of_one(
 
 def _or_word(words: Array, k: Array, bits: Array) -> Array:
     """Add bits to one word."""
-    return lax.dynamic_update_index_in_dim(words, lax.dynamic_index_in_dim(words, k) | bits, k, 0)
+    return dynamic_update_index_in_dim(words, dynamic_index_in_dim(words, k) | bits, k, 0)
 
 
 def _or_face_bits(words: Array) -> Array:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import take_clipped
 from jaxsim.enums import GeomType
 from jaxsim.math import Vec, select_where
 from jaxsim.physics.collision.convex.hull.faces import (
@@ -133,11 +134,6 @@ def _kinds(assets: Assets, table: dict) -> list[int]:
     return [k for k in assets.kinds if k in table and (flat or k != GeomType.MESH)]
 
 
-def _gather_items(table: Array, index: Array) -> Array:
-    """Return items of a table; the index of another kind of shape reads an arbitrary item."""
-    return jnp.asarray(table).at[index].get(mode="clip")
-
-
 def _hull_faces(assets: Assets, s: ConvexShape, feature: Array, k: Array) -> Array:
     """Return a polygon at a vertex of a hull."""
     assert assets.hulls is not None
@@ -219,7 +215,7 @@ BOX_CORNERS = _box_corners().reshape(-1, 3)
 def _box_corner(assets: Assets, s: ConvexShape, face: Array, k: Array) -> Vec:
     """Return a corner of a face of a box."""
     dtype, place = s.size.x.dtype, 4 * face + k % 4
-    sides = (_gather_items(jnp.asarray(BOX_CORNERS[:, j], dtype), place) for j in range(3))
+    sides = (take_clipped(jnp.asarray(BOX_CORNERS[:, j], dtype), place) for j in range(3))
     return Vec(*(size * side for size, side in zip(s.size.parts, sides, strict=True)))
 
 
@@ -229,7 +225,7 @@ def _cap_corner(assets: Assets, s: ConvexShape, face: Array, k: Array) -> Vec:
     angles = 2 * np.pi * np.arange(CAP_CORNERS) / CAP_CORNERS
     k = jnp.where(face > 0, -k, k) % CAP_CORNERS
     dtype = s.size.x.dtype
-    x, y = (_gather_items(jnp.asarray(f(angles), dtype), k) for f in (np.cos, np.sin))
+    x, y = (take_clipped(jnp.asarray(f(angles), dtype), k) for f in (np.cos, np.sin))
     z = (2 * face - 1).astype(dtype) * s.size.y
     return Vec(s.size.x * x, s.size.x * y, jnp.broadcast_to(z, k.shape))
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.dynamic import dynamic_index_in_dim, dynamic_update_index_in_dim
 from jaxsim.math import Rot, Vec
 from jaxsim.physics.collision.convex.difference import Difference
 from jaxsim.physics.collision.convex.face import (
@@ -158,7 +159,7 @@ def _tabulate(row: Callable[[Array], Any], number: Array, most: int) -> Any:
 
     def put(k: Array, table: PyTree) -> PyTree:
         """Write one row."""
-        write = functools.partial(lax.dynamic_update_index_in_dim, index=k, axis=0)
+        write = functools.partial(dynamic_update_index_in_dim, index=k, axis=0)
         return jax.tree.map(lambda a, x: write(a, x), table, row(k))
 
     like = jax.eval_shape(row, jnp.int32(0))
@@ -281,7 +282,7 @@ def _insert_axis(x: PyTree, axis: int) -> PyTree:
 
 def _row(x: PyTree, k: Array | int) -> PyTree:
     """Return the k-th row of lists, for a traced index."""
-    return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, k, keepdims=False), x)
+    return jax.tree.map(lambda a: dynamic_index_in_dim(a, k, keepdims=False), x)
 
 
 def _is_listed(items: Array, listed: Array, number: Array) -> Array:

@@ -40,7 +40,7 @@ from jaxsim.physics.collision.convex.polygon import (
 )
 from jaxsim.physics.collision.convex.polygon_loop import Plane, clip_in_loop
 from jaxsim.physics.collision.convex.solid import Assets
-from jaxsim.transforms.compaction import add_leading_axes, evaluate_active_lanes
+from jaxsim.transforms.compaction import add_leading_axes, evaluate_part
 from jaxsim.transforms.materialize import materialize_decision, materialize_result
 from jaxsim.transforms.platform import platform
 from jaxsim.transforms.tuning import tuning
@@ -71,29 +71,35 @@ def _select_shape(both: PyTree, second: Array) -> PyTree:
     return jax.tree.map(lambda x: jnp.where(second, x[1], x[0]), both)
 
 
-def patch_of(set_: Difference, f: Feature, reach: Array) -> tuple[Patch, Vec]:
+def patch_of(
+    set_: Difference, f: Feature, reach: Array, near: Array, size: int
+) -> tuple[Patch, Vec]:
     """Return the contact points of two shapes in flat contact.
 
     Args:
       set_: pairs `[n]`.
       f: their nearest points.
       reach: distance up to which a point is a contact.
+      near: the pairs within reach.
+      size: lanes of a chunk of the detection.
 
     Returns:
       The selection, and the positions on the subject, `[MAX_PATCH_POINTS, n]`.
     """
     assets = set_.assets
     sides = materialize_result(sides_of, set_, f)
-    facing = materialize_decision(facing_of, assets, sides, f)
-
+    detect = partial(_detect, assets)
+    facing = evaluate_part(detect, near, (sides, f), size)
     # Few contacts are flat, and clipping takes longer than all the rest.
     lanes, clip = _Lanes(sides, facing, reach), partial(_clip, assets)
-    if platform().fuses_calls:
-        found = evaluate_active_lanes(clip, facing.flat, lanes, tuning().clip_lanes)
-    else:
-        found = clip(lanes)
+    found = evaluate_part(clip, near & facing.flat, lanes, tuning().clip_lanes)
     count, own, lines, point = found
     return Patch(count, facing, own, lines, reach), point
+
+
+def _detect(assets: Assets, operands: tuple[FacingShape, Feature]) -> Facing:
+    """Detect flat contact."""
+    return materialize_decision(facing_of, assets, *operands)
 
 
 class _Lanes(NamedTuple):

@@ -10,6 +10,7 @@ mesh.
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import take
 from jaxsim.math import Vec
 from jaxsim.physics.collision.convex.hull.faces import hull_corner
 from jaxsim.physics.collision.convex.hull.hulls import Hulls, hull_of, hull_vertex, row_ids, row_of
@@ -45,8 +46,8 @@ def _corners(h: Hulls, geom: Array, down: Vec) -> tuple[Array, Array]:
         return jnp.stack([lowest] * PLANE_MESH_SLOTS), jnp.stack([~none, none, none, none])
     # The best aligned polygon at the lowest vertex, and three more of its corners.
     corner = hull_corner(h, lowest, down)
-    others = [b.at[corner].get(mode="promise_in_bounds") for b in t.spanning_triple]
-    touching = [t.outline_vertex.at[k].get(mode="promise_in_bounds") for k in others]
+    others = [take(b, corner) for b in t.spanning_triple]
+    touching = [take(t.outline_vertex, k) for k in others]
     vertex = [lowest] + [row_ids(h, corner, lowest) for corner in touching]
     own = row_of(h, hull) < h.nhull
     return jnp.stack(vertex), jnp.stack([own, own, own, others[2] != others[1]])

@@ -22,6 +22,11 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import (
+    dynamic_index_in_dim,
+    dynamic_slice_in_dim,
+    dynamic_update_slice_in_dim,
+)
 from jaxsim.math import Vec, safe_divide, select_where
 from jaxsim.physics.collision.convex.polygon import Polygon
 from jaxsim.transforms.materialize import materialize_result
@@ -65,7 +70,7 @@ class _Corners(NamedTuple):
 
     def corner(self, k: Array) -> _Corner:
         """Return the corner in column k."""
-        x = lax.dynamic_slice_in_dim(self.columns, k, 1, axis=1)[:, 0]
+        x = dynamic_slice_in_dim(self.columns, k, 1, axis=1)[:, 0]
         return _Corner(Vec(x[0], x[1], x[2]), x[3], x[4])
 
     def wrap(self, k: Array) -> Array:
@@ -75,7 +80,7 @@ class _Corners(NamedTuple):
 
     def write(self, corner: _Corner, k: Array) -> "_Corners":
         """Write a corner to column k."""
-        columns = lax.dynamic_update_slice_in_dim(self.columns, corner.column(), k, axis=1)
+        columns = dynamic_update_slice_in_dim(self.columns, corner.column(), k, axis=1)
         return self._replace(columns=columns)
 
 
@@ -177,7 +182,7 @@ def _cut_closed(
     number = corners.number
     column = np.arange(len(inside), dtype=np.int32)
     # The first kept corner follows one that is not.
-    at_end = lax.dynamic_index_in_dim(inside, number - 1, keepdims=False)
+    at_end = dynamic_index_in_dim(inside, number - 1, keepdims=False)
     before = jnp.concatenate([at_end[None], inside[:-1]])
     first = jnp.min(jnp.where(inside & ~before, column, capacity))
     first = jnp.where(kept == 0, 0, first)
@@ -193,9 +198,9 @@ def _cut_closed(
     # Move the kept columns behind the run that is cut off; all of them if it is around column 0.
     around = last >= first
     target = jnp.where(around, 0, leave + 2)
-    behind = lax.dynamic_slice_in_dim(corners.columns, first, capacity, axis=1)
+    behind = dynamic_slice_in_dim(corners.columns, first, capacity, axis=1)
     moved = corners._replace(
-        columns=lax.dynamic_update_slice_in_dim(corners.columns, behind, target, axis=1)
+        columns=dynamic_update_slice_in_dim(corners.columns, behind, target, axis=1)
     )
     exit_ = jnp.where(around, kept, leave)
     cut = moved.write(one, exit_).write(other, exit_ + 1)
@@ -203,7 +208,7 @@ def _cut_closed(
     # Begin with what remains of the edge from the first corner to the second.
     second = corners.wrap(corners.begin + 1)
     is_in, is_next_in = (
-        lax.dynamic_index_in_dim(inside, k, keepdims=False) for k in (corners.begin, second)
+        dynamic_index_in_dim(inside, k, keepdims=False) for k in (corners.begin, second)
     )
     new_second = jnp.where(second >= first, second - first + target, second)
     begin = jnp.where(is_in, jnp.where(is_next_in, new_second, exit_), exit_ + 1)
@@ -226,5 +231,5 @@ def _cut_segment(
 
 def _crossing(stays: _Corner, goes: _Corner, height: Array, one: Array, other: Array) -> Vec:
     """Return the intersection of an edge, from column `one`, which stays, to column `other`."""
-    near, far = (lax.dynamic_index_in_dim(height, k, keepdims=False) for k in (one, other))
+    near, far = (dynamic_index_in_dim(height, k, keepdims=False) for k in (one, other))
     return stays.point + (goes.point - stays.point).scale(safe_divide(near, near - far))

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.dynamic import take_clipped
 from jaxsim.arrays.gather import gather
 from jaxsim.arrays.node import node
 from jaxsim.enums import GeomType
@@ -187,10 +188,8 @@ def prism_heights(fields: HfieldTables, over: Over, p: Prism) -> Vec:
 def _gather_items(data: Array, index: Array, over: Over) -> Array:
     """Return items of `[n]`, `[n, 1]`, or, per world, of `[n, worlds]`."""
     if data.ndim == 2 and data.shape[1] > 1:
-        place = data.at[index, jnp.broadcast_to(over.world, index.shape)]
-    else:
-        place = data.reshape(-1).at[index]
-    return place.get(mode="clip")
+        return take_clipped(data, index, jnp.broadcast_to(over.world, index.shape))
+    return take_clipped(data.reshape(-1), index)
 
 
 def prism_pairs(fields: HfieldTables, over: Over, p: Prism) -> tuple[Lanes, Vec]:
@@ -227,4 +226,4 @@ def prism_pairs(fields: HfieldTables, over: Over, p: Prism) -> tuple[Lanes, Vec]
 
 def lanes_at(lanes: PyTree, index: Array) -> PyTree:
     """Gather lanes by index."""
-    return jax.tree.map(lambda x: x.at[index].get(mode="clip"), lanes)
+    return jax.tree.map(lambda x: take_clipped(x, index), lanes)

@@ -25,7 +25,8 @@ from jaxsim.physics.collision.convex.patch import MAX_PATCH_POINTS, Patch, patch
 from jaxsim.physics.collision.convex.patch import patch_contacts as patch_contacts
 from jaxsim.physics.collision.convex.refine import refine_features
 from jaxsim.physics.collision.convex.solid import Assets, ConvexShape, core_radius
-from jaxsim.transforms.compaction import evaluate_active_lanes
+from jaxsim.transforms.compaction import evaluate_active_lanes, evaluate_part
+from jaxsim.transforms.platform import platform
 from jaxsim.transforms.tuning import tuning
 
 _NEWTON_ITERATIONS = 6
@@ -100,10 +101,13 @@ def search_convex_pairs(
         penetrate, overlap, (lanes, triangle), min(t.epa_lanes, few), apart
     )
     found = _Nearest(*deepest, found.inside, found.near)
-    finish = functools.partial(_solve_contacts, assets, features)
-    at, feature, patch = evaluate_active_lanes(
-        finish, found.near, (lanes, found, reach), min(t.contact_lanes, few)
-    )
+    finish = functools.partial(_solve_contacts, assets, features, min(t.contact_lanes, few))
+    if platform().fuses_calls:  # each part compacts its lanes, in a kernel of its own
+        at, feature, patch = finish((lanes, found, reach))
+    else:
+        at, feature, patch = evaluate_active_lanes(
+            finish, found.near, (lanes, found, reach), min(t.contact_lanes, few)
+        )
     return ConvexSearchResult(found.near, at, feature, patch)
 
 
@@ -154,11 +158,30 @@ def _run_epa(
 
 
 def _solve_contacts(
-    assets: Assets, features: bool, operands: tuple[Lanes, _Nearest, Array]
+    assets: Assets, features: bool, size: int, operands: tuple[Lanes, _Nearest, Array]
 ) -> tuple[tuple[Array, Vec, Vec], Feature | None, Patch | None]:
-    """Solve for the exact nearest points and compute the contacts."""
+    """Solve for the exact nearest points and compute the contacts.
+
+    Args:
+      assets: tables of the model.
+      features: also return the features and patches.
+      size: lanes of a chunk of each part.
+      operands: pairs, results of the search, and reach.
+    """
     lanes, found, reach = operands
-    # Features of the final simplex, refined by Newton's method.
+    solve = functools.partial(_solve_feature, assets)
+    feature = evaluate_part(solve, found.near, (lanes, found), size)
+    set_ = lanes.difference(assets)
+    patch, point = None, None
+    if assets.patches:
+        patch, point = patch_of(set_, feature, reach, found.near, size)
+    at = search_contacts(set_, feature, patch, point)
+    return (at, feature, patch) if features else (at, None, None)
+
+
+def _solve_feature(assets: Assets, operands: tuple[Lanes, _Nearest]) -> Feature:
+    """Return the features of the final simplex, refined by Newton's method."""
+    lanes, found = operands
     set_ = lanes.difference(assets)
     feature = feature_of(set_, found.corners, found.weight, found.normal, found.inside)
     feature, beyond = solve_feature(set_, feature, _NEWTON_ITERATIONS)
@@ -168,9 +191,7 @@ def _solve_contacts(
     is_curved = {GeomType.CYLINDER, GeomType.ELLIPSOID} & set(assets.kinds)
     if is_curved and feature.normal.x.dtype == np.float64:
         feature = refine_features(set_, found.corners, found.weight, found.normal, feature, beyond)
-    patch, point = patch_of(set_, feature, reach) if assets.patches else (None, None)
-    at = search_contacts(set_, feature, patch, point)
-    return (at, feature, patch) if features else (at, None, None)
+    return feature
 
 
 def _difference_points(triangle: tuple[Corner, Corner, Corner]) -> tuple[Vec, Vec, Vec]:

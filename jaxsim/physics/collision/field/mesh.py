@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import dynamic_slice_in_dim
 from jaxsim.arrays.gather import running_sum
 from jaxsim.math import Vec, select_where
 from jaxsim.model.contact import NO_CONTACT_DISTANCE
@@ -106,7 +107,7 @@ def _search_faces(a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields) -> SdfSear
 
     def visit(state: _State) -> _State:
         """Search the next face of each mesh."""
-        face = lax.dynamic_slice_in_dim(faces, state.visit, 1)
+        face = dynamic_slice_in_dim(faces, state.visit, 1)
         wanted = face < assets.faces.most
         face = jnp.minimum(face, assets.faces.most - 1)
         here = jax.tree.map(lambda c: jnp.take_along_axis(c, face, axis=0), corners)
@@ -115,7 +116,7 @@ def _search_faces(a: PlacedGeoms, b: PlacedGeoms, assets: MeshFields) -> SdfSear
     def go_on(state: _State) -> Array:
         """Return whether some mesh has faces left and fewer than MAX_MESH_CONTACTS contacts."""
         last = state.visit >= assets.faces.most
-        face = lax.dynamic_slice_in_dim(faces, jnp.minimum(state.visit, len(faces) - 1), 1)
+        face = dynamic_slice_in_dim(faces, jnp.minimum(state.visit, len(faces) - 1), 1)
         return ~last & jnp.any((face < assets.faces.most) & (state.hits < MAX_MESH_CONTACTS))
 
     # Visit faces until all meshes have none left or enough contacts.

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import dynamic_slice_in_dim
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec
 from jaxsim.model.contact import NO_CONTACT_DISTANCE
@@ -53,7 +54,7 @@ def _is_repeated(x: Vec, counts: Array) -> Array:
     def compare(k, again):
         """Flag the later points equal to the k-th."""
         here, first = (
-            jax.tree.map(lambda c: lax.dynamic_slice_in_dim(c, k, 1), v) for v in (x, counts)
+            jax.tree.map(lambda c: dynamic_slice_in_dim(c, k, 1), v) for v in (x, counts)
         )
         gap = x - here
         return again | (first & (index > k) & (gap.dot(gap) < near))

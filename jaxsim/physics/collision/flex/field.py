@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.dynamic import dynamic_slice_in_dim
 from jaxsim.arrays.gather import running_sum
 from jaxsim.enums import MINVAL
 from jaxsim.math import Vec, select_where
@@ -120,7 +121,7 @@ def _is_repeated(pos: Vec, hit: Array, pair: Array) -> Array:
 
     def compare(k, again):
         here, first, of = (
-            jax.tree.map(lambda a: lax.dynamic_slice_in_dim(a, k, 1), v) for v in (pos, hit, pair)
+            jax.tree.map(lambda a: dynamic_slice_in_dim(a, k, 1), v) for v in (pos, hit, pair)
         )
         gap, size = pos - here, 1 + here.dot(here)
         close = gap.dot(gap) < near * near * size

@@ -10,10 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxsim.arrays.array import Array
 from jaxsim.arrays.bilinear import unrolled_sum
+from jaxsim.arrays.dynamic import dynamic_update_slice_in_dim
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.node import node
 from jaxsim.arrays.products import PerContact, chunks, gram_basis, values_of
@@ -67,7 +67,7 @@ class GroupJacobian:
             return unrolled_sum(lambda j: own[:, :, j] * moved[None, :, j], own.shape[2])
 
         def put(out: Array, first: Array, own: Array, group: tuple) -> Array:
-            return lax.dynamic_update_slice_in_dim(out, product(own, group), first, axis=1)
+            return dynamic_update_slice_in_dim(out, product(own, group), first, axis=1)
 
         (size, count), chunk = self.own.shape[:2], tuning().contacts_per_chunk
         # All contacts at once, or chunks up to the last used one.
@@ -111,9 +111,9 @@ class GroupJacobian:
 
     def with_contacts(self, new: Any, first: Array) -> "GroupJacobian":
         """Replace the rows of the contacts from index `first` on."""
-        own = lax.dynamic_update_slice_in_dim(self.own, new.own, first, axis=1)
+        own = dynamic_update_slice_in_dim(self.own, new.own, first, axis=1)
         group = [
-            lax.dynamic_update_slice_in_dim(a, b, first, axis=0)
+            dynamic_update_slice_in_dim(a, b, first, axis=0)
             for a, b in zip(self.group, new.group, strict=True)
         ]
         return replace(self, own=own, group=tuple(group))

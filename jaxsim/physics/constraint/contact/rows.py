@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import dynamic_update_slice_in_dim
 from jaxsim.arrays.products import chunks
 from jaxsim.enums import ConeType, ConstraintType
 from jaxsim.model.data import Data
@@ -125,7 +125,7 @@ def _build_in_chunks(m: Model, d: Data, c: Contacts, size: int, used: Array) -> 
     def put(out: _Parts, first: Array, part: Contacts) -> _Parts:
         new = build(part)
         rest = jax.tree.map(
-            lambda a, b: lax.dynamic_update_slice_in_dim(a, b, first, axis=0), out[1:], new[1:]
+            lambda a, b: dynamic_update_slice_in_dim(a, b, first, axis=0), out[1:], new[1:]
         )
         return _Parts(out.J.with_contacts(new.J, first), *rest)
 

@@ -7,12 +7,12 @@ vertices have the polygon and neighbor -1.
 import jax.numpy as jnp
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import take, take_clipped
 from jaxsim.math import Vec
 from jaxsim.physics.collision.convex.hull.hulls import (
     Hulls,
     add_axis,
     argmax_choice,
-    gather_items,
     hull_vertex,
     leading_iota,
     lookup_per_world,
@@ -32,22 +32,22 @@ def hull_faces(h: Hulls, vertex: Array, k: Array | None = None) -> Array:
       k: index in the list of each vertex, broadcasts with S; None: all, `(max_vertex_faces, *S)`.
     """
     vertex, k = _aligned(h, vertex, k)
-    face = gather_items(h.tables.vertex_face, _vertex_polygons(h, vertex, k))
+    face = take(h.tables.vertex_face, _vertex_polygons(h, vertex, k))
     return _if_any(h, vertex, row_ids(h, face, vertex))
 
 
 def num_hull_faces(h: Hulls, vertex: Array) -> Array:
     """Return the number of polygons at vertices, which is that of edges, S."""
-    return gather_items(h.tables.vertex_faces_num, row_of(h, vertex))
+    return take(h.tables.vertex_faces_num, row_of(h, vertex))
 
 
 def hull_corner(h: Hulls, vertex: Array, d: Vec) -> Array:
     """Return the address of each vertex in the outline of its polygon best aligned with `d`, S."""
     vertex, k = _aligned(h, vertex, None)
     entry = _vertex_polygons(h, vertex, k)
-    face = row_ids(h, gather_items(h.tables.vertex_face, entry), vertex)
+    face = row_ids(h, take(h.tables.vertex_face, entry), vertex)
     best = argmax_choice(entry, face_normal(h, face).dot(add_axis(d)))
-    return gather_items(h.tables.vertex_corner, best)
+    return take(h.tables.vertex_corner, best)
 
 
 def face_normal(h: Hulls, face: Array) -> Vec:
@@ -58,14 +58,14 @@ def face_normal(h: Hulls, face: Array) -> Vec:
 def face_corner(h: Hulls, face: Array, k: Array) -> Array:
     """Return the k-th vertex of polygons, clockwise from outside; cyclic in k."""
     t, row = h.tables, row_of(h, face)
-    number = gather_items(t.outline_num, row)
-    adr = gather_items(t.outline_adr, row) + number - 1 - k % number
-    return row_ids(h, gather_items(t.outline_vertex, adr), face)
+    number = take(t.outline_num, row)
+    adr = take(t.outline_adr, row) + number - 1 - k % number
+    return row_ids(h, take(t.outline_vertex, adr), face)
 
 
 def face_size(h: Hulls, face: Array) -> Array:
     """Return the number of corners of polygons; arbitrary for other ids."""
-    return h.tables.outline_num.at[row_of(h, face)].get(mode="clip")
+    return take_clipped(h.tables.outline_num, row_of(h, face))
 
 
 def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
@@ -77,9 +77,9 @@ def face_vertices(h: Hulls, face: Array) -> tuple[Vec, Array]:
     """
     # Past the last corner the index stays at it.
     t, row = h.tables, row_of(h, face)
-    number = gather_items(t.outline_num, row)
+    number = take(t.outline_num, row)
     place = jnp.minimum(leading_iota(h.max_face_corners, face), number[None] - 1)
-    corner = gather_items(t.outline_vertex, gather_items(t.outline_adr, row)[None] + place)
+    corner = take(t.outline_vertex, take(t.outline_adr, row)[None] + place)
     return hull_vertex(h, row_ids(h, corner, face[None])), number
 
 
@@ -92,11 +92,11 @@ def hull_ends(h: Hulls, vertex: Array, k: Array | None = None) -> Array:
     t = h.tables
     vertex, k = _aligned(h, vertex, k)
     entry = _vertex_polygons(h, vertex, k)
-    face, place = gather_items(t.vertex_face, entry), gather_items(t.vertex_corner, entry)
+    face, place = take(t.vertex_face, entry), take(t.vertex_corner, entry)
     # Corner before the vertex in the outline of each polygon, cyclically.
-    first = gather_items(t.outline_adr, face)
-    last = first + gather_items(t.outline_num, face) - 1
-    end = gather_items(t.outline_vertex, jnp.where(place > first, place - 1, last))
+    first = take(t.outline_adr, face)
+    last = first + take(t.outline_num, face) - 1
+    end = take(t.outline_vertex, jnp.where(place > first, place - 1, last))
     return _if_any(h, vertex, row_ids(h, end, vertex))
 
 
@@ -109,7 +109,7 @@ def _aligned(h: Hulls, vertex: Array, k: Array | None) -> tuple[Array, Array]:
 def _vertex_polygons(h: Hulls, vertex: Array, k: Array) -> Array:
     """Return the address of the k-th polygon at vertices in `tables.vertex_face`."""
     last = jnp.maximum(num_hull_faces(h, vertex) - 1, 0)
-    return gather_items(h.tables.vertex_faces_adr, row_of(h, vertex)) + jnp.minimum(k, last)
+    return take(h.tables.vertex_faces_adr, row_of(h, vertex)) + jnp.minimum(k, last)
 
 
 def _if_any(h: Hulls, vertex: Array, listed: Array) -> Array:

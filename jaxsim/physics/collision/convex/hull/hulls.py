@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.arrays.dynamic import take
 from jaxsim.arrays.gather import column, gather_static
 from jaxsim.arrays.node import node
 from jaxsim.math import Vec
@@ -97,7 +98,7 @@ def hulls(m: Model, drawn: bool = False) -> Hulls:
 
 def hull_of(h: Hulls, geom: Array) -> Array:
     """Return the hull ids of geoms, `[..., worlds]` or all in one row (`HullTables.geom_hull`)."""
-    hull = gather_items(h.tables.geom_hull, geom)
+    hull = take(h.tables.geom_hull, geom)
     if h.worlds == 1:
         return hull
     world = jnp.arange(max(geom.shape[-1], h.worlds), dtype=jnp.int32) % h.worlds
@@ -122,12 +123,7 @@ def hull_vertex(h: Hulls, vertex: Array) -> Vec:
 def lookup_per_world(h: Hulls, table: Vec, number: Array) -> Vec:
     """Return items of a table that worlds may share."""
     place = number if _columns(table) == h.worlds else row_of(h, number)
-    return table.map(lambda a: gather_items(a.reshape(-1), place))
-
-
-def gather_items(table: Array, index: Array) -> Array:
-    """Return items of a table `[n]`."""
-    return table.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    return table.map(lambda a: take(a.reshape(-1), place))
 
 
 def leading_iota(n: int, like: Array) -> Array:

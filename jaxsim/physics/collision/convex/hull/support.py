@@ -23,6 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxsim.arrays.array import Array
+from jaxsim.arrays.dynamic import take
 from jaxsim.assets.mesh.directions import CUBE_FACES, FAN_SLICES, POLE_UNIT
 from jaxsim.assets.mesh.support_map import CELL_CODE_BASE, CELL_CODE_BITS, CELLS_PER_EDGE
 from jaxsim.math import Vec
@@ -32,7 +33,6 @@ from jaxsim.physics.collision.convex.hull.hulls import (
     Hulls,
     add_axis,
     argmax_choice,
-    gather_items,
     hull_vertex,
     leading_iota,
     row_ids,
@@ -59,8 +59,8 @@ def hull_support(h: Hulls, hull: Array, d: Vec) -> Array:
     # Meshes without hull search all vertices, the others their candidates.
     row = row_of(h, hull)
     mesh = jnp.maximum(row - h.nhull, 0)
-    number = jnp.where(row < h.nhull, 0, gather_items(h.tables.vert_num, mesh))
-    of_all = _farthest_of_all(h, row_ids(h, gather_items(h.tables.vert_adr, mesh), hull), number, d)
+    number = jnp.where(row < h.nhull, 0, take(h.tables.vert_num, mesh))
+    of_all = _farthest_of_all(h, row_ids(h, take(h.tables.vert_adr, mesh), hull), number, d)
     if not h.nhull:
         return of_all
     listed = _farthest_candidate(h, row_ids(h, jnp.minimum(row, h.nhull - 1), hull), d)
@@ -74,7 +74,7 @@ def _farthest_candidate(h: Hulls, hull: Array, d: Vec) -> Array:
         best = _farthest_in_list(h, hull, start, d)
     else:
         place = start[None] + leading_iota(h.max_candidates, start)
-        listed = row_ids(h, gather_items(h.tables.candidate, place), hull[None])
+        listed = row_ids(h, take(h.tables.candidate, place), hull[None])
         best = argmax_choice(listed, hull_vertex(h, listed).dot(add_axis(d)))
     return _hill_climb(h, best, d) if h.climbs and h.nhull else best
 
@@ -82,12 +82,12 @@ def _farthest_candidate(h: Hulls, hull: Array, d: Vec) -> Array:
 def _farthest_in_list(h: Hulls, hull: Array, start: Array, d: Vec) -> Array:
     """Return the farthest candidate of the lists from `start` on, by a loop over the longest."""
     h, d = lax.stop_gradient((h, d))
-    number = gather_items(h.tables.candidate_num, start)
+    number = take(h.tables.candidate_num, start)
 
     def candidate(k: Array | int) -> tuple[Array, Array]:
         """Return the k-th candidate, or the last one, and how far it is."""
         place = start + jnp.minimum(k, number - 1)
-        vertex = row_ids(h, gather_items(h.tables.candidate, place), hull)
+        vertex = row_ids(h, take(h.tables.candidate, place), hull)
         return vertex, hull_vertex(h, vertex).dot(d)
 
     def offer(k: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -155,7 +155,7 @@ def _candidates(t: HullTables, hull: Array, d: Vec) -> Array:
     face, u, v = _cube_coordinates(d)
     row, x = _interval_index((u + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
     column, y = _interval_index((v + 1) * (CELLS_PER_EDGE / 2), CELLS_PER_EDGE)
-    cell = gather_items(
+    cell = take(
         t.cell_code, ((hull * CUBE_FACES + face) * CELLS_PER_EDGE + row) * CELLS_PER_EDGE + column
     )
 
@@ -163,16 +163,14 @@ def _candidates(t: HullTables, hull: Array, d: Vec) -> Array:
     side = jnp.left_shift(1, cell & (CELL_CODE_BASE - 1))
     row, _ = _interval_index(x * side.astype(u.dtype), side)
     column, _ = _interval_index(y * side.astype(u.dtype), side)
-    part = gather_items(t.part_adr, (cell >> CELL_CODE_BITS) + row * side + column)
+    part = take(t.part_adr, (cell >> CELL_CODE_BITS) + row * side + column)
     if not len(t.slice_adr):
         return part
 
     # A part with a large face is a fan of slices around the face's normal (the pole).
     fan = jnp.maximum(-1 - part, 0)
-    pole_u, pole_v = (
-        gather_items(a, fan).astype(u.dtype) * POLE_UNIT for a in (t.pole_u, t.pole_v)
-    )
-    in_fan = gather_items(t.slice_adr, fan * FAN_SLICES + _fan_slice(u - pole_u, v - pole_v))
+    pole_u, pole_v = (take(a, fan).astype(u.dtype) * POLE_UNIT for a in (t.pole_u, t.pole_v))
+    in_fan = take(t.slice_adr, fan * FAN_SLICES + _fan_slice(u - pole_u, v - pole_v))
     return jnp.where(part < 0, in_fan, part)
 
 
