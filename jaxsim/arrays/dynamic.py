@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxsim.arrays.array import Array
@@ -26,7 +27,7 @@ dynamic_update_index_in_dim = functools.partial(
 )
 
 
-def take(table: Array, *index: Array | int) -> Array:
+def take(table: Array, *index: Array | np.ndarray | int) -> Array:
     """Return the items `table[index]`, all of which exist."""
     place = jnp.asarray(table).at[index]
     return place.get(mode="promise_in_bounds", wrap_negative_indices=False)

@@ -281,7 +281,7 @@ def _add_files(commands: Any) -> None:
     learn.add_argument(
         "--port", type=parse_port, help="TCP port of --view (default: 8080, or the next free)"
     )
-    add_tier(learn)
+    add_tier(learn, "optimized")
     add_distributed(learn)
     add_settings(learn, "worlds.count=256")
 
@@ -402,5 +402,5 @@ def _add_sweep(commands: Any) -> None:
     what.add_argument("--slurm", metavar="FILE", help="write a Slurm job array, and train nothing")
     what.add_argument("--table", action="store_true", help="write the table, and train nothing")
     sweep.known += ["--only", "--slurm", "--table"]
-    add_tier(sweep)
+    add_tier(sweep, "optimized")
     add_settings(sweep, "steps=100_000")

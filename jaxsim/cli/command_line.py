@@ -12,6 +12,7 @@ Exit codes:
 
 import argparse
 import contextlib
+import gc
 import importlib
 import os
 import sys
@@ -57,6 +58,8 @@ _ON_ALL_CORES = ("rollout", "mpc")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
+    if argv is None:
+        _relax_garbage_collection()
     with _visible_output():
         code = _run_and_report(make_parser().parse_args(argv))
     if argv is None and (code > 128 or _is_optimizing() or _is_connected()):
@@ -64,6 +67,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         # waits for other processes.
         end_process(code)
     return code
+
+
+def _relax_garbage_collection() -> None:
+    """Let the garbage collector look for cycles less often, and not among imported objects.
+
+    Tracing makes millions of objects that live; it takes an eighth less time.
+    """
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 10)
 
 
 def _is_optimizing() -> bool:

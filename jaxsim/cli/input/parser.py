@@ -81,14 +81,14 @@ def add_distributed(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_tier(parser: argparse.ArgumentParser) -> None:
+def add_tier(parser: argparse.ArgumentParser, default: str = "auto") -> None:
     """Add the argument that chooses how programs are compiled."""
     parser.add_argument(
         "--tier",
         choices=("auto", "fast", "optimized"),
-        default="auto",
+        default=default,
         help="compile quickly and optimize in the background (auto), or one of them alone, with "
-        "the same bits in each run",
+        f"the same bits in each run (default: {default})",
     )
 
 

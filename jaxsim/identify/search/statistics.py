@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
-from scipy import stats
+from scipy import special  # its statistics take a second to import
 
 from jaxsim.escape import line
 from jaxsim.identify.parameter import Parameters
@@ -59,8 +59,10 @@ class Uncertainty:
         """Return the half width of an interval in standard deviations, normal or Student's."""
         if not 0 < level < 1:
             raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
-        law = stats.norm if self.known_sigma else stats.t(max(self.freedom, 1))
-        return float(law.ppf(0.5 + level / 2))
+        below = 0.5 + level / 2
+        if self.known_sigma:
+            return float(special.ndtri(below))
+        return float(special.stdtrit(max(self.freedom, 1), below))
 
 
 def uncertainty(r, J, *, rows: int | None = None, known_sigma: bool = True) -> Uncertainty:
@@ -188,7 +190,8 @@ def warnings(u: Uncertainty, names: Many[str]) -> list[str]:
         c = u.correlation[i, j]
         found.append(f"{names[i]} trades against {names[j]} (correlation {c:+.3f})")
     if u.known_sigma and u.freedom > 0:
-        low, high = stats.chi2(u.freedom).ppf([0.001, 0.999]) / u.freedom
+        # `chdtri` takes the probability above its result.
+        low, high = special.chdtri(u.freedom, np.array([0.999, 0.001])) / u.freedom
         if not low <= u.noise**2 <= high:
             found.append(
                 f"chi2 per degree of freedom is {u.noise**2:.3g}, expected {low:.3g} to "
