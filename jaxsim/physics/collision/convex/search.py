@@ -104,6 +104,8 @@ def search_convex_pairs(
     finish = functools.partial(_solve_contacts, assets, features, min(t.contact_lanes, few))
     if platform().fuses_calls:  # each part compacts its lanes, in a kernel of its own
         at, feature, patch = finish((lanes, found, reach))
+        # As compaction does: lanes that were not evaluated have zeros, not results of zeros.
+        at = jax.tree.map(lambda x: jnp.where(found.near[None], x, 0), at)
     else:
         at, feature, patch = evaluate_active_lanes(
             finish, found.near, (lanes, found, reach), min(t.contact_lanes, few)
