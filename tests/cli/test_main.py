@@ -14,6 +14,7 @@ import pytest
 import jaxsim
 from jaxsim.batch.trajectory import load_trajectory
 from jaxsim.cli import main
+from jaxsim.cli.arguments import make_parser
 
 BALL = """\
 <mujoco model="ball">
@@ -346,3 +347,9 @@ def test_a_command_does_not_wait_for_a_program_that_is_being_optimized(tmp_path,
     monkeypatch.setattr("jaxsim.batch.tiered_program.is_compiling", lambda: True)
     assert main() == 0
     assert codes == [0]
+
+
+def test_trainings_are_optimized_from_the_start_and_fits_quickly_compiled_at_first():
+    commands = ["train", "identify", "optimize", "mpc"]
+    tiers = [make_parser().parse_args([command, "x.toml"]).tier for command in commands]
+    assert tiers == ["optimized", "auto", "auto", "auto"]

@@ -92,7 +92,7 @@ def patch_of(
     facing = evaluate_part(detect, near, (sides, f), size)
     # Few contacts are flat, and clipping takes longer than all the rest.
     lanes, clip = _Lanes(sides, facing, reach), partial(_clip, assets)
-    found = evaluate_part(clip, near & facing.flat, lanes, tuning().clip_lanes)
+    found = evaluate_part(clip, facing.flat, lanes, tuning().clip_lanes)
     count, own, lines, point = found
     return Patch(count, facing, own, lines, reach), point
 
