@@ -133,6 +133,47 @@ class Difference(NamedTuple):
         one, two, three = corners
         return (one, two, three), normal, safe_divide(out.norm(), size.x)
 
+    def rim_crossing(self, n: Vec, second: Array) -> tuple[Corner, Vec]:
+        """Return the crossing of the rims of two nearly parallel caps, and their normal there.
+
+        Both support points lie on a rim, each in the direction of the normal across its axis. Seen
+        along the axes, the rims are circles; they cross where the support points coincide. That
+        gives the direction of the normal across each axis, and from both the normal.
+
+        Args:
+          n: direction from the first to the second shape, which chooses the caps, `[n]`.
+          second: the second of the two crossings.
+
+        Returns:
+          The corner; and the normal, exact to first order in the angle of the axes, `n` if the
+          shapes are no cylinders, the circles do not cross, or the caps do not touch there.
+        """
+        # Caps in the frame of the first shape: their axes, and the center of the second.
+        upper = self._directions(n).z > 0
+        up, down = jnp.where(upper, 1, -1).astype(n.z.dtype)
+        (r1, r2), (h1, h2) = self.both.size.x, self.both.size.y
+        zero = jnp.zeros_like(n.x)
+        axis = self.rot @ Vec(zero, zero, down)
+        center = self.pos + axis.scale(h2)
+        # The crossing: unit vectors u and w to it from the centers of the circles.
+        length = safe_sqrt(center.x * center.x + center.y * center.y)
+        x, y = safe_divide(center.x, length), safe_divide(center.y, length)
+        along = 0.5 * (safe_divide(r1 * r1 - r2 * r2, length) + length)
+        across = safe_sqrt(r1 * r1 - along * along) * jnp.where(second, -1, 1)
+        a = Vec(x * along - y * across, y * along + x * across, up * h1)
+        b = Vec(a.x, a.y, center.z)
+        u, w = a.scale(1 / r1), (b - center).scale(1 / r2)
+        # n = up + s u, and -n is parallel to axis + t w: s u + t w = -axis / |axis.z|.
+        slope = axis.scale(safe_divide(-1.0, jnp.abs(axis.z)))
+        over = safe_divide(1.0, u.x * w.y - u.y * w.x)
+        s = (slope.x * w.y - slope.y * w.x) * over
+        t = (u.x * slope.y - u.y * slope.x) * over
+        both = jnp.all(self.both.kind == GeomType.CYLINDER, axis=0)
+        touch = both & (s > 0) & (t > 0) & (across != 0)
+        normal = select_where(touch, Vec(s * u.x, s * u.y, up).normalize(fallback=n), n)
+        feature = upper.astype(jnp.int32)
+        return Corner(a - b, a, (feature[0], feature[1])), normal
+
     def _shapes(self, n: Vec) -> ConvexShape:
         """Return the shapes, with an additional axis if there are several directions."""
         one = (2, *(1,) * (len(n.shape) - 1), -1)

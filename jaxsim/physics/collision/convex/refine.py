@@ -5,9 +5,9 @@ Minkowski difference. `feature.solved` finds a stationary point for one set of c
 method. For a cylinder that set may be wrong: a slightly tilted cap touches with its rim, not as a
 face, and two parallel side lines have more corners than they determine. Here the set itself is
 chosen: from a pool of four corners each subset of at most three takes a Newton step, and the step
-of least h is kept, among equal ones that of least residual. Six hypotheses are tried until one
-passes the optimality conditions: each cap as a face or as a rim (four combinations), or a whole cap
-of one shape (`_NUM_HYPOTHESES`, `way`).
+of least h is kept, among equal ones that of least residual. Eight hypotheses are tried until one
+passes the optimality conditions: each cap as a face or as a rim (four combinations), a whole cap of
+one shape, or one of the two crossings of the rims (`_NUM_HYPOTHESES`, `way`).
 """
 
 from itertools import combinations
@@ -35,7 +35,7 @@ from jaxsim.transforms.tuning import tuning
 _POOL_SIZE = 4  # corners from which active subsets are chosen
 _CORNER_SUBSETS = [s for size in (3, 2, 1) for s in combinations(range(_POOL_SIZE), size)]
 _MAX_ITERATIONS = 12  # per hypothesis
-_NUM_HYPOTHESES = 6  # hypotheses of how caps touch
+_NUM_HYPOTHESES = 8  # hypotheses of how caps touch
 _NOT_TILED: Any = None  # placeholder for a field that is not tiled
 _MAX_RIM_ROTATION = 0.5  # largest rotation of a rim point about the axis in a step [rad]
 
@@ -172,7 +172,9 @@ def _initial_features(
     """Return the features that a hypothesis starts with.
 
     0 to 3: the corners of GJK/EPA; the cap of the second shape is a face if bit 0 is set, that of
-    the first if bit 1 is. 4, 5: a whole cap of the first, of the second shape.
+    the first if bit 1 is. 4, 5: a whole cap of the first, of the second shape. 6, 7: the crossings
+    of the rims of two caps, which nearly parallel ones touch with. Newton's method does not find
+    them: on the axis of a cap the point of its rim is not determined.
     """
     second = jnp.broadcast_to(way == 5, f.inside.shape)
     cap, normal, part = set_.cap(f.normal, second)
@@ -180,12 +182,19 @@ def _initial_features(
     side = jnp.arange(2, dtype=jnp.int32)[:, None]
     some = jnp.where(way < 4, (way >> (1 - side)) & 1 == 1, side == way - 4)
     flat = is_cylinder & some
-    one = (way >= 4) & jnp.where(second, is_cylinder[1], is_cylinder[0])
+    one = ((way == 4) | (way == 5)) & jnp.where(second, is_cylinder[1], is_cylinder[0])
     rest = (1 - part) / 3
     corners, weight, normal = select_where(
         one, (cap, (part + rest, rest, rest), normal), (corners, weight, f.normal)
     )
-    return feature_of(set_, corners, weight, normal, f.inside, flat)
+    rim, tilted = set_.rim_crossing(f.normal, second=way == 7)
+    zero = jnp.zeros_like(part)
+    corners, weight, normal = select_where(
+        jnp.broadcast_to(way >= 6, f.inside.shape),
+        ((rim, rim, rim), (zero + 1, zero, zero), tilted),
+        (corners, weight, normal),
+    )
+    return feature_of(set_, corners, weight, normal, f.inside, flat & (way < 6))
 
 
 def _pick_row(x: Array, row: Array) -> Array:

@@ -58,7 +58,7 @@ def _draw(mj: mujoco.MjModel, each: int) -> list[tuple[Shape, Shape, int, int]]:
                 if k % 3:
                     one, other = np.eye(3), _right_angles(rng)
                 if k % 3 == 2:
-                    tilt = rng.normal(size=3) * rng.choice([1e-3, 1e-2])
+                    tilt = rng.normal(size=3) * rng.choice([1e-6, 1e-5, 1e-4, 1e-3, 1e-2])
                     other = other @ _turn(np.r_[1, tilt])
                 away = rng.normal(size=3)
                 away[rng.integers(3)] *= k % 3 == 0 or rng.random() < 0.5
@@ -108,6 +108,32 @@ def _check(shapes: dict[str, str], each: int):
     assert max(off) < 1e-4
     # points of a line that crosses a cap off its middle are not exact either
     assert wrong / len(pairs) < 0.02
+
+
+def test_nearly_parallel_caps_touch_where_their_rims_cross():
+    """Stacked and tilted by a little: no way out is shorter than the distance."""
+    mj, m = _models(CYLINDERS)
+    rng = np.random.default_rng(2)
+    pairs = []
+    for tilt in np.repeat([1e-7, 1e-6, 1e-5, 1e-4, 1e-3], 40):
+        i, j = rng.integers(2, size=2)
+        one = _turn(rng.normal(size=4))
+        other = one @ _turn(np.r_[1, tilt * rng.normal(size=3)])
+        a, b = Shape(mj, i, np.zeros(3), one), Shape(mj, j, np.zeros(3), other)
+        height = mj.geom_size[i, 1] + mj.geom_size[j, 1] + rng.uniform(-0.05, 0.05)
+        b.pos = one @ [*rng.uniform(-0.15, 0.15, 2), height * rng.choice([-1, 1])]
+        pairs.append((a, b, i, j))
+    touch = _touch(m, pairs)
+    for (a, b, _, _), dist, n in zip(
+        pairs, touch.dist, np.stack(touch.normal.parts, -1), strict=True
+    ):
+        depth = a.support(n[None])[0] + b.support(-n[None])[0]
+        assert abs(depth + dist) < 1e-10
+        axis = b.mat[:, 2] * np.sign(b.mat[:, 2] @ n)
+        angle = np.linalg.norm(np.cross(a.mat[:, 2], b.mat[:, 2]))
+        around = axis + 2 * angle * DIRECTIONS  # normals on the scale of the tilt
+        around /= np.linalg.norm(around, axis=1)[:, None]
+        assert (a.support(around) + b.support(-around)).min() > depth - 1e-10
 
 
 @pytest.mark.slow

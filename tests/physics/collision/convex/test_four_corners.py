@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxsim
 from jaxsim.math import Vec
 from jaxsim.physics.collision.convex.polygon import four_corners, make_polygon
 
@@ -51,3 +52,22 @@ def test_a_box_cut_by_a_box_is_held_symmetrically():
     corners = [c @ np.linalg.matrix_power(quarter, k).T for k in range(4) for c in side]
     kept = _kept(np.stack(corners, axis=1))
     np.testing.assert_allclose(kept.mean(axis=1), 0, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("angle", [0.0, 17.0, 30.0, 45.0])
+@pytest.mark.parametrize("floor", [pytest.param("box", marks=pytest.mark.slow), "cylinder"])
+def test_a_coin_at_rest_does_not_rotate(floor, angle):
+    """Its contacts are the corners of a square, so that gravity and contact forces balance."""
+    size = {"box": "1 .5 .1", "cylinder": "1 .1"}[floor]
+    m = jaxsim.load_model(
+        f'''<mujoco><worldbody><geom type="{floor}" size="{size}" pos="0 0 -.1" euler="0 0 10"/>
+        <body pos="0 0 .0199" euler="0 0 {angle}"><freejoint/>
+        <geom type="cylinder" size=".2 .02"/></body></worldbody></mujoco>'''
+    )
+    d = jax.jit(jaxsim.forward)(m, jaxsim.make_data(m))
+    near = np.asarray(d.contact.dist) < 0
+    x, y = np.asarray(d.contact.pos)[near, :2].T
+    assert len(x) == 4
+    np.testing.assert_allclose(np.hypot(x, y), 0.2, rtol=1e-5)
+    np.testing.assert_allclose([x.mean(), y.mean()], 0, atol=1e-6)
+    np.testing.assert_allclose(d.qacc[3:], 0, atol=1e-4 if d.qacc.dtype == np.float32 else 1e-9)
