@@ -1,6 +1,7 @@
 """Long runs: memory that stays, models that come and go, threads, bad numbers, many devices."""
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -182,6 +183,67 @@ def test_64_worlds_are_the_same_on_any_number_of_devices(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip() == "[0.0, 0.0, 0.0, 0.0]"
+
+
+HUMANOIDS = """
+import json, os, sys
+from dataclasses import dataclass
+import jax, jax.numpy as jnp, numpy as np
+import jaxsim
+
+@jax.tree_util.register_dataclass
+@dataclass
+class Noise:
+    key: jax.Array
+    def at(self, i):
+        return jax.random.uniform(jax.random.fold_in(self.key, i), (1024, 21), minval=-1)
+
+def resident():
+    pages = int(open("/proc/self/statm").read().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+m = jaxsim.load_model(sys.argv[1])
+d = jaxsim.replicate(jaxsim.make_data(m), 1024)
+run = jaxsim.BatchProgram(m, d, Noise(jax.random.key(0)), size=500)
+memory, low, high, fast = [], [], [], []
+for chunk in run.run(d, 20_000):
+    qpos, qvel = np.asarray(chunk.d.qpos), np.asarray(chunk.d.qvel)
+    assert np.isfinite(qpos).all() and np.isfinite(qvel).all(), chunk.start
+    low.append(float(qpos[:, 2].min())), high.append(float(qpos[:, 2].max()))
+    fast.append(float(np.abs(qvel).max())), memory.append(resident())
+unit = np.abs(np.linalg.norm(qpos[:, 3:7], axis=1) - 1).max()
+warning = np.asarray(chunk.d.warning).sum(0).tolist()
+time = np.asarray(chunk.d.time)
+print(json.dumps({"low": min(low), "high": max(high[2:]), "fast": max(fast), "unit": float(unit),
+                  "warning": warning, "growth": memory[-1] - memory[1],
+                  "time": [float(time.min()), float(time.max())]}))
+"""
+
+
+@pytest.mark.slow
+def test_1024_humanoids_take_20000_steps():
+    """They stay above the floor under random controls, and memory stays the same.
+
+    Five minutes on two cores.
+    """
+    path = Path(__file__).parent.parent / "configs" / "humanoid.xml"
+    flags = "--xla_force_host_platform_device_count=2"  # compiled as users compile
+    done = subprocess.run(
+        [sys.executable, "-c", HUMANOIDS, str(path)],
+        env={**os.environ, "XLA_FLAGS": flags, "JAX_ENABLE_X64": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["low"] > 0.05
+    assert found["high"] < 1.5
+    assert 1 < found["fast"] < 100
+    assert found["unit"] < 1e-6
+    assert not any(found["warning"])
+    assert found["time"] == pytest.approx([100, 100], abs=1e-4)
+    assert found["growth"] < 50
 
 
 def test_lanes_that_there_are_not_are_refused():

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from mjx.hydrax_costs import SAMPLES, TASKS
 
 PROGRAM = Path(__file__).with_name("hydrax_costs.py")
