@@ -32,7 +32,8 @@ def test_costs_of_plans_are_those_of_mujoco():
     assert {each["task"] for each in found} == set(TASKS)
     for each in found:
         assert len(each["cost"]) == SAMPLES
-        # Most tasks have one Newton iteration with five evaluations of the line search, whose step
-        # length is MuJoCo's to a few digits only (docs/differences.md).
-        np.testing.assert_allclose(each["cost"], each["in C"], rtol=1e-4, err_msg=each["task"])
+        # The crane meets constraints with one Newton iteration and five evaluations of the line
+        # search, whose step length is MuJoCo's to a few digits only (docs/differences.md).
+        rtol = 1e-4 if each["task"] == "crane" else 1e-6
+        np.testing.assert_allclose(each["cost"], each["in C"], rtol=rtol, err_msg=each["task"])
     assert np.ptp([each["cost"] for each in found], axis=1).min() > 0  # the plans differ
