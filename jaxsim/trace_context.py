@@ -37,6 +37,11 @@ class TraceContext(NamedTuple):
     tuning: tuple[tuple[str, Any], ...] = ()
 
 
+# Options of JAX that change a program.
+_JAX_OPTIONS = """jax_enable_x64 jax_default_matmul_precision jax_default_prng_impl jax_debug_nans
+jax_debug_infs jax_disable_jit jax_threefry_partitionable jax_numpy_dtype_promotion
+jax_numpy_rank_promotion jax_num_cpu_devices""".split()
+
 _context = jax.make_user_context(default_value=TraceContext())
 
 
@@ -56,3 +61,8 @@ def trace_with(**changes: Any) -> Iterator[None]:
     """Change some fields of the trace context inside a `with` statement."""
     with enter_trace_context(trace_context()._replace(**changes)):
         yield
+
+
+def jax_options() -> tuple[tuple[str, Any], ...]:
+    """Return the options of JAX that change a program, with their values in this thread."""
+    return tuple((name, getattr(jax.config, name, None)) for name in _JAX_OPTIONS)

@@ -32,13 +32,8 @@ from jaxsim.arrays.array import PyTree
 from jaxsim.cache import bounded_cache
 from jaxsim.extend.registry import has_extensions
 from jaxsim.model.structure import Structure
-from jaxsim.trace_context import trace_context
+from jaxsim.trace_context import jax_options, trace_context
 from jaxsim.transforms.platform import platform as platform_properties
-
-# Options of JAX that change a program.
-_JAX_OPTIONS = """jax_enable_x64 jax_default_matmul_precision jax_default_prng_impl jax_debug_nans
-jax_debug_infs jax_disable_jit jax_threefry_partitionable jax_numpy_dtype_promotion
-jax_num_cpu_devices""".split()
 
 # Packages whose code is described by their version, as are the modules of Python.
 _LIBRARIES = "jax jaxlib numpy scipy flax optax optimistix equinox lineax rejax distrax".split()
@@ -92,13 +87,12 @@ def local_parts_of(function: Callable[..., Any], arguments: PyTree) -> list[Any]
 
 def _environment() -> tuple:
     """Return what determines programs besides functions and arguments."""
-    options = [(name, getattr(jax.config, name, None)) for name in _JAX_OPTIONS]
     versions = [(n, importlib.metadata.version(n)) for n in _LIBRARIES if n in sys.modules]
     device = jax.devices()[0]
     machine = device.platform, device.device_kind, device.client.platform_version, _processor()
     flags = os.environ.get("XLA_FLAGS", ""), os.environ.get("JAX_PLATFORMS", "")
     traced = tuple(trace_context()), tuple(platform_properties())
-    return traced, options, versions, sys.version_info[:3], machine, flags, _sources()
+    return traced, jax_options(), versions, sys.version_info[:3], machine, flags, _sources()
 
 
 @bounded_cache(1)

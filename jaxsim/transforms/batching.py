@@ -41,8 +41,7 @@ def _batch_call(leaves: Leaves, axes: Sequence, *, call: PhysicsCall, worlds: in
     size = next(a.shape[axis] for a, axis in zip(leaves, axes, strict=True) if axis is not None)
     # Move the batch axis of each argument first.
     first = [
-        a if axis is None else jnp.moveaxis(a, axis, 0)
-        for a, axis in zip(leaves, axes, strict=True)
+        a if axis is None else _move_axis(a, axis, 0) for a, axis in zip(leaves, axes, strict=True)
     ]
     own = [axis is not None for axis in axes]
     # A batch of linear arguments only, the first batch axis, or a batch of a batched call.
@@ -64,7 +63,7 @@ def _evaluate_in_columns(
     """Evaluate the call for several values of its linear arguments, a batch along axis 0."""
     number = len(leaves) - call.linear
     several = [
-        a if has else jnp.broadcast_to(a, (size, *a.shape))
+        a if has else lax.broadcast(a, (size,))
         for a, has in zip(leaves[number:], own[number:], strict=True)
     ]
     return call.derived(batch_linear_arguments)(*leaves[:number], *several, worlds=worlds)
@@ -127,12 +126,13 @@ def split_into_tiles(a: Array, tile: int) -> Array:
     spare = -len(a) % tile
     if spare:
         a = jnp.concatenate([a, jnp.broadcast_to(a[-1:], (spare, *a.shape[1:]))])
-    return a.reshape(len(a) // tile, tile, *a.shape[1:])
+    return lax.reshape(a, (len(a) // tile, tile, *a.shape[1:]))
 
 
 def merge_tiles(a: Array, worlds: int) -> Array:
     """Reshape `[tiles, tile, ...]` to `[worlds, ...]` and drop the padding."""
-    return a.reshape(a.shape[0] * a.shape[1], *a.shape[2:])[:worlds]
+    a = lax.reshape(a, (a.shape[0] * a.shape[1], *a.shape[2:]))
+    return a if len(a) == worlds else lax.slice_in_dim(a, 0, worlds)
 
 
 def _call_batch_first(
@@ -145,16 +145,16 @@ def _call_batch_first(
     """
     if size == 1 and platform().fuses_calls:  # the single-world program is faster
         given = [a[0] if has else a for a, has in zip(leaves, own, strict=True)]
-        return [a[None] for a in call(*given)]
+        return [lax.broadcast(a, (1,)) for a in call(*given)]
 
     # Move the worlds last, call, and move them first again.
     def last(a: Array, has: bool, shared: bool) -> Array:
         if has:
-            return jnp.moveaxis(a, 0, -1)
-        return jnp.broadcast_to(a[..., None], (*a.shape, 1 if shared else size))
+            return _move_axis(a, 0, -1)
+        return lax.broadcast_in_dim(a, (*a.shape, 1 if shared else size), range(a.ndim))
 
     given = [last(*x) for x in zip(leaves, own, call.shared, strict=True)]
-    return [jnp.moveaxis(a, -1, 0) for a in call(*given, worlds=size)]
+    return [_move_axis(a, -1, 0) for a in call(*given, worlds=size)]
 
 
 def _merge_into_worlds(
@@ -172,12 +172,23 @@ def _merge_into_worlds(
     def first(a: Array, has: bool, one: bool) -> tuple[Array, bool]:
         """Return the argument with all worlds first and True, or one for all and False."""
         if one and not has:
-            return a[..., 0], False
-        a = a if has else a[None]
-        a = jnp.moveaxis(jnp.broadcast_to(a, (size, *a.shape[1:-1], worlds)), -1, 1)
-        return a.reshape(size * worlds, *a.shape[2:]), True
+            return lax.squeeze(a, (-1,)), False
+        a = a if has else lax.broadcast(a, (size,))
+        if one:
+            a = lax.broadcast_in_dim(a, (*a.shape[:-1], worlds), range(a.ndim))
+        a = _move_axis(a, -1, 1)
+        return lax.reshape(a, (size * worlds, *a.shape[2:])), True
 
     # Flatten both batch axes, evaluate as one set of worlds, and unflatten.
     given, has_own = zip(*(first(*x) for x in zip(leaves, own, shared, strict=True)), strict=True)
     found = _evaluate_in_worlds(list(given), list(has_own), size * worlds, call)
-    return [jnp.moveaxis(a.reshape(size, worlds, *a.shape[1:]), 1, -1) for a in found]
+    return [_move_axis(lax.reshape(a, (size, worlds, *a.shape[1:])), 1, -1) for a in found]
+
+
+# A call has hundreds of arguments, and jnp traces a function of its own for each operation.
+def _move_axis(a: Array, source: int, destination: int) -> Array:
+    """Move one axis, as `jnp.moveaxis`."""
+    source, destination = source % a.ndim, destination % a.ndim
+    order = [k for k in range(a.ndim) if k != source]
+    order.insert(destination, source)
+    return a if source == destination else lax.transpose(a, order)

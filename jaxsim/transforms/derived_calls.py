@@ -36,7 +36,8 @@ def return_solver_solutions(call: PhysicsCall) -> PhysicsCall:
         program, _ = residuals.save_solutions(call.program([jax.typeof(a) for a in leaves], worlds))
         return evaluate_program(program, staged, leaves)
 
-    return PhysicsCall(run, call.shared, call.linear, call.tile)
+    name = f"{call.name} with solutions"
+    return PhysicsCall(run, call.shared, call.linear, call.tile, name=name)
 
 
 def jvp_call(call: PhysicsCall, active: tuple[bool, ...], num_solutions: int) -> PhysicsCall:
@@ -86,7 +87,13 @@ def jvp_call(call: PhysicsCall, active: tuple[bool, ...], num_solutions: int) ->
         return inputs + [i for i, a in zip(inputs[:number], active, strict=True) if a]
 
     return PhysicsCall(
-        run, (*shared, *[False] * num_solutions, *new), len(new), call.tile, results, used_arguments
+        run,
+        (*shared, *[False] * num_solutions, *new),
+        len(new),
+        call.tile,
+        results,
+        used_arguments,
+        name=f"jvp of {call.name}",
     )
 
 
@@ -120,7 +127,14 @@ def transpose_call(
         structs = [a.struct(worlds) for a in like]
         return [jax.core.ShapedArray(s.shape, s.dtype) for s in structs]
 
-    return PhysicsCall(run, (*call.shared[: -call.linear], *new), len(new), call.tile, results)
+    return PhysicsCall(
+        run,
+        (*call.shared[: -call.linear], *new),
+        len(new),
+        call.tile,
+        results,
+        name=f"transpose of {call.name}",
+    )
 
 
 def batch_linear_arguments(call: PhysicsCall) -> PhysicsCall:
@@ -135,7 +149,7 @@ def batch_linear_arguments(call: PhysicsCall) -> PhysicsCall:
         columns: list[Array] = jax.vmap(call.function(worlds, staged), axes)(*leaves)
         return columns
 
-    return PhysicsCall(run, call.shared, call.linear, call.tile)
+    return PhysicsCall(run, call.shared, call.linear, call.tile, name=f"{call.name} for columns")
 
 
 def select_results(
@@ -194,6 +208,13 @@ def select_results(
     shared = [s for s, i in zip(call.shared, inputs, strict=True) if i]
     linear = sum(inputs[len(inputs) - call.linear :])
     some_results = PhysicsCall(
-        run, shared, linear, call.tile, results, used_arguments, trace_results
+        run,
+        shared,
+        linear,
+        call.tile,
+        results,
+        used_arguments,
+        trace_results,
+        name=f"part of {call.name}",
     )
     return some_results

@@ -22,25 +22,32 @@ On a CPU worlds run in tiles of as many worlds as a vector register has numbers 
 """
 
 import functools
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import PyTreeDef
 
 from jaxsim.arrays.array import Array, PyTree
+from jaxsim.cache import bounded_cache
 from jaxsim.enums import SolverType
+from jaxsim.extend.registry import has_extensions
 from jaxsim.math import Components, Inertia, Quat, Rot, Spatial, Vec
 from jaxsim.model.data import Data
 from jaxsim.model.model import Model
 from jaxsim.model.record.fields import FIELD_KINDS, Field
 from jaxsim.model.record.record import Record
 from jaxsim.model.structure import max_noncontact_rows
-from jaxsim.trace_context import trace_context
+from jaxsim.trace_context import jax_options, trace_context
 from jaxsim.transforms.batching import round_up_to_tile
 from jaxsim.transforms.platform import platform
 from jaxsim.transforms.primitive import FastPath, PhysicsCall
 from jaxsim.transforms.tuning import tuning
+
+MAX_CALLS = 16  # cached calls per function: argument structures, shapes and trace contexts
 
 _AnyRecord = TypeVar("_AnyRecord", bound=Record)
 
@@ -141,28 +148,127 @@ def batched(core: Callable, fast_path: FastPathRule | None = None) -> Callable:
       The function of one world; under `vmap` it runs `core` with the worlds last.
     """
 
+    # All programs of a process that call the function for one structure, shapes and dtypes share
+    # one call, and so its traces and those of its derivatives.
+    @bounded_cache(MAX_CALLS)
+    def shared_call(form: PyTreeDef, kinds: tuple[_Kind, ...], _: tuple) -> _BoundCall:
+        return _bind_call(core, fast_path, form, kinds, has_user_code=False)
+
     @functools.wraps(core)
     def public(*args):
         leaves, form = jax.tree.flatten(args)
-        shared = [_may_be_shared(a) for a in args for _ in jax.tree.leaves(a)]
-        form_of_results: list = []  # filled when the function is first evaluated or traced
-        call = PhysicsCall(
-            functools.partial(_run_unpacked, core, form, form_of_results),
-            shared,
-            0,
-            functools.partial(tile_size, args[0]),
-            fast_path=_fast_path(fast_path, args[0], form, shared),
-        )
-        values = call(*map(jnp.asarray, leaves))
-        return jax.tree.unflatten(form_of_results[0], values)
+        leaves = [jnp.asarray(a) for a in leaves]
+        kinds = tuple(map(_Kind.of, leaves))
+        if _calls_user_code(args):
+            bound = _bind_call(core, fast_path, form, kinds, has_user_code=True)
+        else:
+            bound = shared_call(form, kinds, _environment())
+        values = bound.call(*leaves)
+        return jax.tree.unflatten(bound.form_of_results[0], values)
 
     return public
 
 
+class _Kind(NamedTuple):
+    """What a trace depends on of an array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+
+    @classmethod
+    def of(cls, a: Array) -> "_Kind":
+        aval = jax.typeof(a)
+        return cls(aval.shape, aval.dtype, aval.weak_type)
+
+
+class _BoundCall(NamedTuple):
+    """A call, and the tree structure of its results, known once it is evaluated or traced."""
+
+    call: PhysicsCall
+    form_of_results: list[PyTreeDef]
+
+
+def _bind_call(
+    core: Callable,
+    fast_path: FastPathRule | None,
+    form: PyTreeDef,
+    kinds: tuple[_Kind, ...],
+    *,
+    has_user_code: bool,
+) -> _BoundCall:
+    """Return the call of a core function for arguments of one structure, shapes and dtypes."""
+    # Shapes instead of arrays: a cached call must not keep values or tracers alive.
+    args = jax.tree.unflatten(form, [jax.ShapeDtypeStruct(k.shape, k.dtype) for k in kinds])
+    shared = [_may_be_shared(a) for a in args for _ in jax.tree.leaves(a)]
+    # The function of a user is traced at once: its errors belong to the line that calls it.
+    like = None if has_user_code else _result_like(core, args)
+    form_of_results: list[PyTreeDef] = [jax.tree.structure(like)] if like is not None else []
+    call = PhysicsCall(
+        functools.partial(_run_unpacked, core, form, form_of_results, like),
+        shared,
+        0,
+        functools.partial(tile_size, args[0]),
+        results=None if like is None else functools.partial(_results_like, like),
+        fast_path=_fast_path(fast_path, args[0], form, shared),
+        name=core.__name__.lstrip("_"),
+    )
+    return _BoundCall(call, form_of_results)
+
+
+def _result_like(core: Callable, args: tuple) -> Data | None:
+    """Return the argument whose shapes and dtypes the results have; None: they must be traced.
+
+    A function that returns a Data returns the fields of the one that it is given. A scan under
+    `vmap` asks for the results of one world, which is never evaluated: to trace it took as long as
+    to trace the tile of worlds.
+    """
+    states = [a for a in args if isinstance(a, Data)]
+    returns_state = inspect.signature(core).return_annotation in (Data, "Data")
+    if not (returns_state and states and isinstance(args[0], Model)):
+        return None
+    precision = args[0].qpos0.dtype
+    return states[0] if _has_declared_dtypes(states[0], precision) else None
+
+
+def _has_declared_dtypes(record: Record, precision: np.dtype) -> bool:
+    """Return whether all arrays of a record have the dtypes of their declarations."""
+    dtypes = {"float": precision, "int": np.dtype(np.int32), "bool": np.dtype(bool)}
+    for name, field in record.fields.items():
+        value = getattr(record, name)
+        if field.nested is not None and isinstance(value, Record):
+            if not _has_declared_dtypes(value, precision):
+                return False
+        elif not field.static and value is not None and value.dtype != dtypes[field.dtype]:
+            return False
+    return True
+
+
+def _results_like(like: Data, avals: Sequence, worlds: int | None) -> list:
+    """Return the avals of results that have the shapes and dtypes of an argument."""
+    del avals
+    last = () if worlds is None else (worlds,)
+    return [jax.core.ShapedArray((*a.shape, *last), a.dtype) for a in jax.tree.leaves(like)]
+
+
+def _calls_user_code(args: tuple) -> bool:
+    """Return whether functions of a user run in a call; they may read values that change."""
+    models = (a for a in args if isinstance(a, Model))
+    return has_extensions() or any(m.callbacks is not None for m in models)
+
+
+def _environment() -> tuple:
+    """Return all that decides about a trace besides the function and its arguments."""
+    # A call takes from its caller whether a derivative is taken.
+    context = trace_context()._replace(differentiated=False)
+    return context, platform(), jax.sharding.get_abstract_mesh(), jax_options()
+
+
 def _run_unpacked(
     core: Callable,
-    form: jax.tree_util.PyTreeDef,
-    form_of_results: list,
+    form: PyTreeDef,
+    form_of_results: list[PyTreeDef],
+    expected: Data | None,
     worlds: int | None,
     staged: bool,
     *leaves: Array,
@@ -173,6 +279,7 @@ def _run_unpacked(
       core: the physics function.
       form: tree structure of the arguments.
       form_of_results: receives the tree structure of the results.
+      expected: shapes and dtypes of the results that the caller relies on; None: any.
       worlds, staged, leaves: as in `PhysicsCall.run`.
     """
     del staged
@@ -181,20 +288,35 @@ def _run_unpacked(
     out = core(*(unpack_record(a, rank) if isinstance(a, Record) else a for a in args))
     values, form_of_out = jax.tree.flatten(_like_input(out, args))
     form_of_results[:] = [form_of_out]
-    if worlds is None:
-        return values
-    # Results that do not depend on the state are the same in all worlds.
-    return [jnp.broadcast_to(a, (*a.shape[:-1], worlds)) for a in values]
+    if worlds is not None:
+        # Results that do not depend on the state are the same in all worlds.
+        values = [jnp.broadcast_to(a, (*a.shape[:-1], worlds)) for a in values]
+    if expected is not None:
+        _check_results(form_of_out, values, expected, worlds)
+    return values
+
+
+def _check_results(
+    form: PyTreeDef, values: Sequence[Array], expected: Data, worlds: int | None
+) -> None:
+    """Raise TypeError if results differ from what `_result_like` has promised."""
+    if form != jax.tree.structure(expected):
+        raise TypeError(f"expected a state of the form {jax.tree.structure(expected)}, got {form}")
+    paths = jax.tree.leaves_with_path(expected)
+    for (path, _), a, like in zip(paths, values, _results_like(expected, (), worlds), strict=True):
+        if (a.shape, a.dtype) != (like.shape, like.dtype):
+            name = jax.tree_util.keystr(path)
+            raise TypeError(f"{name}: expected {like.str_short()}, got {a.dtype}{list(a.shape)}")
 
 
 def _fast_path(
-    rule: FastPathRule | None, m: Any, form: jax.tree_util.PyTreeDef, shared: list[bool]
+    rule: FastPathRule | None, m: Any, form: PyTreeDef, shared: list[bool]
 ) -> FastPath | None:
     """Return the calls of a less expensive function, where the model is large and has one."""
     if rule is None or not is_large(m) or not rule.applies_to_model(m):
         return None
     runs = (
-        functools.partial(_run_unpacked, function, form, [])
+        functools.partial(_run_unpacked, function, form, [], None)
         for function in (rule.valid_in_state, rule.function)
     )
     return FastPath(*(PhysicsCall(run, shared, 0, _tile_without_rows) for run in runs))

@@ -37,6 +37,8 @@ from jaxsim.transforms.cpu_fusion import fuse_calls
 from jaxsim.transforms.derivative_context import is_differentiated
 from jaxsim.transforms.platform import platform
 
+MAX_TRACES = 64  # cached traces of a call: shapes, numbers of worlds
+
 Leaves = Sequence[Array]
 
 
@@ -89,6 +91,7 @@ class PhysicsCall:
       used_arguments: `(avals, worlds, used)` to the arguments on which the used results depend.
       trace: `(avals, worlds)` to the traced function.
       fast_path: less expensive call that is tried first for a tile of many worlds, or None.
+      name: what the call computes, shown in the jaxpr of a caller.
 
     `results`, `used_arguments` and `trace` follow from tracing `run`. A derived call passes them
     where it knows them without tracing: a scan or a nested derivative asks for many calls' shapes
@@ -105,17 +108,19 @@ class PhysicsCall:
         used_arguments: Callable[[Sequence, int | None, Sequence[bool]], list[bool]] | None = None,
         trace: Callable[[Sequence, int | None], ClosedJaxpr] | None = None,
         fast_path: FastPath | None = None,
+        name: str = "call",
     ) -> None:
         """Store the function; `results`, `used_arguments` and `trace` default to tracing `run`."""
         self.run, self.shared, self.linear, self.tile = run, tuple(shared), linear, tile
         self.results = results or self._traced_results
         self.used_arguments = used_arguments or self._traced_used_arguments
         self.trace = trace or self._trace
-        self.fast_path = fast_path
+        self.fast_path, self.name = fast_path, name
         self._context = trace_context()
         self._derived: dict[tuple, PhysicsCall] = {}
         self._programs: dict[tuple, ClosedJaxpr] = {}
-        self._restored_programs: dict[int, ClosedJaxpr] = {}
+        # The program itself is stored too: while it lives, no other has its id.
+        self._restored_programs: dict[int, tuple[ClosedJaxpr, ClosedJaxpr]] = {}
 
     def __call__(self, *leaves: Array, worlds: int | None = None) -> list[Array]:
         """Bind the call as one operation."""
@@ -153,10 +158,14 @@ class PhysicsCall:
         given = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
         # One trace per shapes, number of worlds, and whether a derivative is taken.
         key = worlds, is_differentiated(), tuple(given)
-        if key not in self._programs:
+        program = self._programs.get(key)
+        if program is None:
             with self.in_own_context():
-                self._programs[key] = self.trace(given, worlds)
-        return self._programs[key]
+                program = self.trace(given, worlds)
+            if len(self._programs) >= MAX_TRACES:
+                self._programs.clear()
+            self._programs[key] = program
+        return program
 
     def _trace(self, given: Sequence, worlds: int | None) -> ClosedJaxpr:
         """Trace the function and remove dead code."""
@@ -176,8 +185,8 @@ class PhysicsCall:
         return used_inputs(self.program(avals, worlds), used)
 
     def __repr__(self) -> str:
-        """Return the text of the traced programs, which is shown in the jaxpr of a caller."""
-        return "\n".join(str(p) for p in self._programs.values())
+        """Return the name; `program_of` returns the program of an equation."""
+        return self.name
 
     def num_solutions(self, avals: Sequence, worlds: int | None) -> int:
         """Return the number of saved solver solutions, which a derivative need not recompute."""
@@ -197,9 +206,13 @@ class PhysicsCall:
     def program_from_solutions(self, avals: Sequence, worlds: int | None) -> ClosedJaxpr:
         """Return the traced function that takes its solver solutions after its arguments."""
         program = self.program(avals, worlds)
-        if id(program) not in self._restored_programs:
-            self._restored_programs[id(program)] = residuals.restore_solutions(program)
-        return self._restored_programs[id(program)]
+        _, restored = self._restored_programs.get(id(program), (program, None))
+        if restored is None:
+            restored = residuals.restore_solutions(program)
+            if len(self._restored_programs) >= MAX_TRACES:
+                self._restored_programs.clear()
+            self._restored_programs[id(program)] = program, restored
+        return restored
 
 
 def used_inputs(program: ClosedJaxpr, used: Sequence[bool]) -> list[bool]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from physics import oracle
 from physics.oracle import unpack
+from programs import program_text
 from states import random_state
 from tolerance import ROUGH_DIFFERENCE, ROUNDING
 
@@ -100,7 +101,7 @@ def test_the_program_does_not_grow_with_the_sensors():
         mj = mujoco.MjModel.from_xml_string(XML.format(sensors((2 * ASKED)[:number])))
         m = unpack(put_model(mj), 0)
         _, d = oracle.pair(mj, random_state(mj))
-        return str(jax.make_jaxpr(lambda d: read(m, d))(d)).count(" = ")
+        return program_text(lambda d: read(m, d), d).count(" = ")
 
     # of the first nine there are pairs of each family, of several geoms on both sides, in more than
     # one chunk of a search
