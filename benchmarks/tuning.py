@@ -197,7 +197,7 @@ IN_LIBRARY = {"max_row_loop_dofs": 0}
 MEASUREMENTS = {
     # Fused kernels of a CPU.
     "max_kernel_operations": Choice(programs.quadruped, (150, 300, 600, 1200, 2400)),
-    "max_loop_operations": Choice(programs.hulls, (5_000, 10_000, 100_000)),
+    "max_loop_operations": Choice(programs.hulls, (1_000, 10_000, 100_000)),
     "min_kernel_operations": Threshold(programs.short_parts, (2, 4, 8, 16, 32)),
     "max_kernel_multiplications": Threshold(
         programs.product,

@@ -47,7 +47,9 @@ from jaxsim.transforms.platform import platform
 from jaxsim.transforms.primitive import FastPath, PhysicsCall
 from jaxsim.transforms.tuning import tuning
 
-MAX_CALLS = 16  # cached calls per function: argument structures, shapes and trace contexts
+# Cached calls per function: argument structures, shapes and trace contexts. The traces of a step of
+# the humanoid and of its gradient, for one world and for a tile, take 54 MB.
+MAX_CALLS = 4
 
 _AnyRecord = TypeVar("_AnyRecord", bound=Record)
 
