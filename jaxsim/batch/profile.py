@@ -101,14 +101,14 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
     check_data("profile", m, d, np.shape(d.time)[:1] if many else ())
     if many:
         tile = tile_size(m, len(d.time))
-        d = d[0] if tile == 1 else jax.tree.map(lambda a: split_into_tiles(a, tile)[0], d)
+        d = jax.jit(partial(_first_tile, tile=tile))(d)
         many = tile > 1
     worlds = len(d.time) if many else 1
     whole = jax.vmap(step, (None, 0)) if many else step
     whole_seconds = _median_seconds(jax.jit(whole), (m, d), seconds)
     stages = stages_of_step(m)
     wanted = _requested_outputs(d)
-    native_m, native_d = _native(m, d, many)
+    native_m, native_d = jax.jit(partial(_native, many=many))(m, d)
     values = {n: v for n in _VALUE_NAMES if (v := getattr(native_d, n)) is not None}
     found = []
     for name, timer, function in stages:
@@ -118,6 +118,11 @@ def profile(m: Model, d: Data, seconds: float = 0.1) -> Profile:
     total = sum(s for _, _, s in found) or 1.0
     rows = (StageTime(n, t, s / worlds, s / total) for n, t, s in found)
     return Profile(tuple(rows), whole_seconds / worlds, worlds, jax.devices()[0].device_kind)
+
+
+def _first_tile(d: Data, tile: int) -> Data:
+    """Return the worlds of the first tile; one world without a batch axis."""
+    return d[0] if tile == 1 else jax.tree.map(lambda a: split_into_tiles(a, tile)[0], d)
 
 
 _VALUE_NAMES = (*Data.fields, *Data.working)
