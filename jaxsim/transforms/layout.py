@@ -172,7 +172,7 @@ def batched(core: Callable, fast_path: FastPathRule | None = None) -> Callable:
 
 
 class _Kind(NamedTuple):
-    """What a trace depends on of an array."""
+    """Shape and type of an array, on which a trace depends."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
