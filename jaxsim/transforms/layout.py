@@ -213,7 +213,7 @@ def _bind_call(
         functools.partial(tile_size, args[0]),
         results=None if like is None else functools.partial(_results_like, like),
         fast_path=_fast_path(fast_path, args[0], form, shared),
-        name=core.__name__.lstrip("_"),
+        name=getattr(core, "__name__", "call").lstrip("_"),
     )
     return _BoundCall(call, form_of_results)
 
