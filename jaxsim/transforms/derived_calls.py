@@ -207,14 +207,8 @@ def select_results(
 
     shared = [s for s, i in zip(call.shared, inputs, strict=True) if i]
     linear = sum(inputs[len(inputs) - call.linear :])
+    name = f"part of {call.name}"
     some_results = PhysicsCall(
-        run,
-        shared,
-        linear,
-        call.tile,
-        results,
-        used_arguments,
-        trace_results,
-        name=f"part of {call.name}",
+        run, shared, linear, call.tile, results, used_arguments, trace_results, name=name
     )
     return some_results
